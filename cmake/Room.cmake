@@ -1,0 +1,17 @@
+# One library and one test program a room of src/ (docs/ARCHITECTURE.md).
+#
+#   wring_room(NAME SOURCES a.cc ... [TESTS a_test.cc ...] [DEPS lower rooms and libraries])
+#
+# The library is wring_NAME; the tests link it and are found by ctest one by one.
+function(wring_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;DEPS" ${ARGN})
+  add_library(wring_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(wring_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(wring_${name} PUBLIC ${ARG_DEPS})
+  if(ARG_TESTS)
+    add_executable(${name}_test ${ARG_TESTS})
+    target_link_libraries(${name}_test PRIVATE wring_${name} GTest::gmock GTest::gtest_main)
+    target_compile_definitions(${name}_test PRIVATE WRING_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+    gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
+  endif()
+endfunction()

@@ -1,0 +1,99 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "base/floats.h"
+#include "base/hash.h"
+#include "base/mapped_file.h"
+#include "base/progress.h"
+#include "base/utf8.h"
+
+namespace wring {
+namespace {
+
+TEST(Error, IsOneLineWithWhatWhereTodo) {
+  Error e(ErrorCode::kBadInput, "bad\nvalue", "field x", "fix it");
+  e.add_context("m.gguf");
+  EXPECT_STREQ(e.what(), "bad\\nvalue — m.gguf, field x — fix it");
+  EXPECT_EQ(exit_code(e.code()), 3);
+}
+
+TEST(Error, ContextIsAddedOnTheWayUp) {
+  try {
+    with_context("outer", [] { throw Error(ErrorCode::kIo, "w", "inner"); });
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.where(), "outer, inner");
+  }
+}
+
+TEST(Utf8, FindsTheFirstFault) {
+  EXPECT_TRUE(is_valid_utf8("héllo 한국어 😀"));
+  EXPECT_EQ(valid_utf8_prefix("ab\xFF"), 2U);
+  EXPECT_FALSE(is_valid_utf8("\xC0\x80"));          // overlong
+  EXPECT_FALSE(is_valid_utf8("\xED\xA0\x80"));      // surrogate
+  EXPECT_FALSE(is_valid_utf8("\xF4\x90\x80\x80"));  // above U+10FFFF
+  EXPECT_EQ(printable("a\x01\xFE"), "a\\x01\\xFE");
+  EXPECT_EQ(replace_invalid_utf8("a\xE2\x82z"), "a\xEF\xBF\xBDz");
+}
+
+TEST(Floats, EveryF16RoundTrips) {
+  for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {
+    const float f = f16_to_float(static_cast<std::uint16_t>(bits));
+    if (std::isnan(f)) continue;
+    EXPECT_EQ(float_to_f16(f), bits);
+  }
+}
+
+TEST(Floats, F16RoundsToNearestEven) {
+  EXPECT_EQ(float_to_f16(65519.996F), 0x7BFF);
+  EXPECT_EQ(float_to_f16(65520.0F), 0x7C00);
+  EXPECT_EQ(float_to_f16(1.0F + 0x1p-11F), 0x3C00);            // tie to even
+  EXPECT_EQ(float_to_f16(1.0F + 3 * 0x1p-11F), 0x3C02);        // tie to even, upwards
+  EXPECT_EQ(float_to_f16(0x1p-25F), 0x0000);                   // tie to even at the smallest subnormal
+  EXPECT_EQ(float_to_f16(0x1.000002p-25F), 0x0001);
+  EXPECT_TRUE(std::isnan(f16_to_float(float_to_f16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST(Floats, Bf16RoundsToNearestEven) {
+  EXPECT_EQ(float_to_bf16(1.0F + 0x1p-8F), 0x3F80);
+  EXPECT_EQ(float_to_bf16(1.0F + 3 * 0x1p-8F), 0x3F82);
+  EXPECT_EQ(float_to_bf16(std::numeric_limits<float>::max()), 0x7F80);
+  EXPECT_TRUE(std::isnan(bf16_to_float(float_to_bf16(std::numeric_limits<float>::quiet_NaN()))));
+}
+
+TEST(Hash, KnownDigests) {
+  EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(xxh3_128_hex(""), "99aa06d3014798d86001c324468d497f");
+}
+
+TEST(Cpu, NamesAreStable) {
+  EXPECT_EQ(isa_name(Isa::kAvx2), "avx2");
+  EXPECT_GE(default_threads(), 1);
+}
+
+TEST(MappedFile, RefusesFoldersAndMissingFiles) {
+  EXPECT_THROW(MappedFile("/"), Error);
+  EXPECT_THROW(MappedFile("/no/such/file"), Error);
+}
+
+TEST(MappedFileDeathTest, ACutFileEndsWithAnErrorLine) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const std::string path = testing::TempDir() + "wring_cut_file";
+  const auto cut_and_read = [&] {
+    { FILE* f = std::fopen(path.c_str(), "wb"); std::fwrite(std::string(100000, 'x').data(), 1, 100000, f); std::fclose(f); }
+    MappedFile file(path);
+    std::filesystem::resize_file(path, 0);
+    volatile char c = static_cast<char>(file.bytes()[50000]);
+    (void)c;
+  };
+  EXPECT_EXIT(cut_and_read(), testing::ExitedWithCode(5), "error: a file was cut.*wring_cut_file");
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace wring
