@@ -20,14 +20,18 @@ namespace fs = std::filesystem;
 constexpr std::size_t kBufferBytes = 1 << 20;
 constexpr std::string_view kSuffix = ".wring-tmp";
 
-fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
+fs::path folder_of(const fs::path& target) {
+  return target.has_parent_path() ? target.parent_path() : fs::path(".");
+}
 
 fs::path absolute_target(const fs::path& target) {
   fs::path clean = fs::absolute(target).lexically_normal();
   return clean.has_filename() ? clean : clean.parent_path();
 }
 
-std::string temporary_prefix(const fs::path& target) { return fmt::format(".{}.", target.filename().string()); }
+std::string temporary_prefix(const fs::path& target) {
+  return fmt::format(".{}.", target.filename().string());
+}
 
 // ".<name>.<pid>.wring-tmp" of processes that no longer live: left by kill -9 or a power cut.
 void remove_leftovers(const fs::path& target) {
@@ -63,9 +67,11 @@ void sync_folder(const fs::path& folder) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path target) : target_(absolute_target(target)), temporary_(temporary_for(target_)) {
+AtomicFile::AtomicFile(fs::path target)
+    : target_(absolute_target(target)), temporary_(temporary_for(target_)) {
   std::error_code ignored;
-  if (fs::is_directory(target_, ignored)) throw Error(ErrorCode::kUsage, "output is a directory, a file is needed", target_.string());
+  if (fs::is_directory(target_, ignored))
+    throw Error(ErrorCode::kUsage, "output is a directory, a file is needed", target_.string());
   fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd_ < 0) cannot_write(errno, target_);
   buffer_.reserve(kBufferBytes);
@@ -123,7 +129,8 @@ void AtomicFile::commit() {
 AtomicDirectory::AtomicDirectory(fs::path target) : target_(absolute_target(target)) {
   std::error_code fault;
   if (fs::exists(target_, fault) && !(fs::is_directory(target_, fault) && fs::is_empty(target_, fault))) {
-    throw Error(ErrorCode::kUsage, "output exists already", target_.string(), "choose another folder or remove it first");
+    throw Error(ErrorCode::kUsage, "output exists already", target_.string(),
+                "choose another folder or remove it first");
   }
   temporary_ = temporary_for(target_);
   if (!fs::create_directory(temporary_, fault)) cannot_write(fault ? fault.value() : EEXIST, target_);

@@ -1,5 +1,6 @@
-// Files and folders that appear whole or not at all: written beside the target under a temporary name, fsynced, renamed.
-// Whatever goes wrong before commit() leaves the target as it was and removes the temporary.
+// Files and folders that appear whole or not at all: written beside the target under a temporary name,
+// fsynced, renamed. Whatever goes wrong before commit() leaves the target as it was and removes the
+// temporary.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace wring {
 
 class AtomicFile {
  public:
-  /// Opens a temporary in the target's folder. Errors: kIo. Leftovers of dead processes for the same target are removed.
+  /// Opens a temporary in the target's folder. Errors: kIo. Leftovers of dead processes for the same target
+  /// are removed.
   explicit AtomicFile(std::filesystem::path target);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

@@ -20,7 +20,9 @@ class AtomicFileTest : public testing::Test {
     fs::create_directory(folder_);
   }
   void TearDown() override { fs::remove_all(folder_); }
-  std::size_t entries() const { return std::distance(fs::directory_iterator(folder_), fs::directory_iterator()); }
+  std::size_t entries() const {
+    return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
+  }
   fs::path folder_;
 };
 
@@ -36,7 +38,10 @@ TEST_F(AtomicFileTest, AppearsOnlyAtCommit) {
 }
 
 TEST_F(AtomicFileTest, LeavesNothingWithoutCommit) {
-  { AtomicFile file(folder_ / "a"); file.write(std::string(3 << 20, 'x')); }
+  {
+    AtomicFile file(folder_ / "a");
+    file.write(std::string(3 << 20, 'x'));
+  }
   EXPECT_EQ(entries(), 0U);
 }
 
@@ -50,10 +55,16 @@ TEST_F(AtomicFileTest, RemovesLeftoversOfDeadProcessesOnly) {
   EXPECT_TRUE(fs::exists(folder_ / ".b.999999999.wring-tmp"));
 }
 
-TEST_F(AtomicFileTest, MissingFolderIsAnError) { EXPECT_THROW(AtomicFile(folder_ / "no" / "a"), Error); }
+TEST_F(AtomicFileTest, MissingFolderIsAnError) {
+  EXPECT_THROW(AtomicFile(folder_ / "no" / "a"), Error);
+}
 
 TEST_F(AtomicFileTest, DirectoryAppearsWholeAndIsNotOverwritten) {
-  { AtomicDirectory dir(folder_ / "d/"); write_file_atomically(dir.path() / "f", "1"); dir.commit(); }
+  {
+    AtomicDirectory dir(folder_ / "d/");
+    write_file_atomically(dir.path() / "f", "1");
+    dir.commit();
+  }
   EXPECT_TRUE(fs::exists(folder_ / "d" / "f"));
   EXPECT_THROW(AtomicDirectory(folder_ / "d"), Error);
   { AtomicDirectory dir(folder_ / "e"); }

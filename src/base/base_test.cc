@@ -52,9 +52,9 @@ TEST(Floats, EveryF16RoundTrips) {
 TEST(Floats, F16RoundsToNearestEven) {
   EXPECT_EQ(float_to_f16(65519.996F), 0x7BFF);
   EXPECT_EQ(float_to_f16(65520.0F), 0x7C00);
-  EXPECT_EQ(float_to_f16(1.0F + 0x1p-11F), 0x3C00);            // tie to even
-  EXPECT_EQ(float_to_f16(1.0F + 3 * 0x1p-11F), 0x3C02);        // tie to even, upwards
-  EXPECT_EQ(float_to_f16(0x1p-25F), 0x0000);                   // tie to even at the smallest subnormal
+  EXPECT_EQ(float_to_f16(1.0F + 0x1p-11F), 0x3C00);      // tie to even
+  EXPECT_EQ(float_to_f16(1.0F + 3 * 0x1p-11F), 0x3C02);  // tie to even, upwards
+  EXPECT_EQ(float_to_f16(0x1p-25F), 0x0000);             // tie to even at the smallest subnormal
   EXPECT_EQ(float_to_f16(0x1.000002p-25F), 0x0001);
   EXPECT_TRUE(std::isnan(f16_to_float(float_to_f16(std::numeric_limits<float>::quiet_NaN()))));
 }
@@ -85,7 +85,11 @@ TEST(MappedFileDeathTest, ACutFileEndsWithAnErrorLine) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const std::string path = testing::TempDir() + "wring_cut_file";
   const auto cut_and_read = [&] {
-    { FILE* f = std::fopen(path.c_str(), "wb"); std::fwrite(std::string(100000, 'x').data(), 1, 100000, f); std::fclose(f); }
+    {
+      FILE* f = std::fopen(path.c_str(), "wb");
+      std::fwrite(std::string(100000, 'x').data(), 1, 100000, f);
+      std::fclose(f);
+    }
     MappedFile file(path);
     std::filesystem::resize_file(path, 0);
     volatile char c = static_cast<char>(file.bytes()[50000]);

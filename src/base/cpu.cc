@@ -4,8 +4,8 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <cstdint>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -51,9 +51,12 @@ int cgroup_threads() {
 
 std::string_view isa_name(Isa isa) {
   switch (isa) {
-    case Isa::kScalar: return "scalar";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
+    case Isa::kScalar:
+      return "scalar";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
   }
   return "?";
 }
@@ -73,8 +76,10 @@ Isa choose_isa(std::string* reason) {
   for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
     if (isa_name(isa) != asked) continue;
     if (isa > best) {
-      throw Error(ErrorCode::kNotSupported, fmt::format("this CPU lacks the level that WRING_ISA asks for: {}", asked),
-                  fmt::format("best level here: {}", isa_name(best)), "unset WRING_ISA or choose a lower level");
+      throw Error(ErrorCode::kNotSupported,
+                  fmt::format("this CPU lacks the level that WRING_ISA asks for: {}", asked),
+                  fmt::format("best level here: {}", isa_name(best)),
+                  "unset WRING_ISA or choose a lower level");
     }
     if (reason) *reason = fmt::format("WRING_ISA={} (best level of this CPU: {})", asked, isa_name(best));
     return isa;

@@ -1,4 +1,5 @@
-// What this CPU can do, and how many threads may be used: the cgroup's limit counts, not only the cores that are seen.
+// What this CPU can do, and how many threads may be used: the cgroup's limit counts, not only the cores that
+// are seen.
 #pragma once
 
 #include <string>
@@ -24,8 +25,8 @@ struct CpuInfo {
 
 const CpuInfo& cpu_info();
 
-/// The level to run: the best one, or WRING_ISA where set. Errors: kNotSupported if the CPU lacks the level that was asked
-/// for, kUsage for an unknown name. `reason`, if given, gets one sentence for `wring doctor`.
+/// The level to run: the best one, or WRING_ISA where set. Errors: kNotSupported if the CPU lacks the level
+/// that was asked for, kUsage for an unknown name. `reason`, if given, gets one sentence for `wring doctor`.
 Isa choose_isa(std::string* reason = nullptr);
 
 /// Threads to use by default: the smallest of cores, affinity mask and cgroup quota (rounded up), at least 1.

@@ -11,12 +11,18 @@ namespace wring {
 
 int exit_code(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kUsage: return 2;
-    case ErrorCode::kBadInput: return 3;
-    case ErrorCode::kNotSupported: return 4;
-    case ErrorCode::kIo: return 5;
-    case ErrorCode::kCancelled: return 130;
-    case ErrorCode::kInternal: break;
+    case ErrorCode::kUsage:
+      return 2;
+    case ErrorCode::kBadInput:
+      return 3;
+    case ErrorCode::kNotSupported:
+      return 4;
+    case ErrorCode::kIo:
+      return 5;
+    case ErrorCode::kCancelled:
+      return 130;
+    case ErrorCode::kInternal:
+      break;
   }
   return 70;
 }
@@ -40,7 +46,8 @@ void Error::compose() {
 }
 
 void throw_errno(int errno_value, std::string_view doing, std::string_view path) {
-  const bool users_path = errno_value == ENOENT || errno_value == ELOOP || errno_value == ENOTDIR || errno_value == EISDIR;
+  const bool users_path =
+      errno_value == ENOENT || errno_value == ELOOP || errno_value == ENOTDIR || errno_value == EISDIR;
   throw Error(users_path ? ErrorCode::kBadInput : ErrorCode::kIo,
               fmt::format("{}: {}", doing, std::strerror(errno_value)), std::string(path));
 }

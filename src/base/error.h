@@ -23,7 +23,8 @@ int exit_code(ErrorCode code);
 
 class Error : public std::exception {
  public:
-  /// `what`: the fault; `where`: file, field, value and limit; `todo`: what the user can do. The last two may be empty.
+  /// `what`: the fault; `where`: file, field, value and limit; `todo`: what the user can do. The last two may
+  /// be empty.
   Error(ErrorCode code, std::string what, std::string where = {}, std::string todo = {});
 
   ErrorCode code() const { return code_; }
@@ -55,7 +56,8 @@ decltype(auto) with_context(std::string_view where, F&& f) {
   }
 }
 
-/// Throws Error{kIo} with the text of `errno_value` ("No such file or directory"); a missing file or a link loop is kBadInput.
+/// Throws Error{kIo} with the text of `errno_value` ("No such file or directory"); a missing file or a link
+/// loop is kBadInput.
 [[noreturn]] void throw_errno(int errno_value, std::string_view doing, std::string_view path);
 
 }  // namespace wring

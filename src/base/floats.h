@@ -1,4 +1,5 @@
-// The short float formats, converted one value at a time: bit-exact, round to nearest even, the same on every CPU.
+// The short float formats, converted one value at a time: bit-exact, round to nearest even, the same on every
+// CPU.
 #pragma once
 
 #include <bit>
@@ -6,7 +7,9 @@
 
 namespace wring {
 
-inline float bf16_to_float(std::uint16_t bits) { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+inline float bf16_to_float(std::uint16_t bits) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
+}
 
 /// NaN stays a (quiet) NaN; overflow becomes infinity.
 inline std::uint16_t float_to_bf16(float value) {
@@ -30,7 +33,8 @@ inline std::uint16_t float_to_f16(float value) {
   const auto u = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>((u >> 16) & 0x8000U);
   const std::uint32_t magnitude = u & 0x7FFFFFFFU;
-  if (magnitude > 0x7F800000U) return static_cast<std::uint16_t>(sign | 0x7E00U | ((magnitude >> 13) & 0x3FFU));
+  if (magnitude > 0x7F800000U)
+    return static_cast<std::uint16_t>(sign | 0x7E00U | ((magnitude >> 13) & 0x3FFU));
   if (magnitude >= 0x477FF000U) return static_cast<std::uint16_t>(sign | 0x7C00U);
   if (magnitude < 0x38800000U) {
     // Below 2^-14: adding 0.5 puts the bits of weight 2^-24 last, and the addition rounds to nearest even.

@@ -11,7 +11,9 @@
 
 namespace wring {
 
-std::uint64_t xxh3_64(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+std::uint64_t xxh3_64(std::string_view bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
 
 std::string xxh3_128_hex(std::string_view bytes) {
   const XXH128_hash_t h = XXH3_128bits(bytes.data(), bytes.size());
@@ -35,7 +37,9 @@ void Sha256::update(std::span<const std::byte> bytes) {
   EVP_DigestUpdate(state_->context, bytes.data(), bytes.size());
 }
 
-void Sha256::update(std::string_view bytes) { update(std::as_bytes(std::span(bytes))); }
+void Sha256::update(std::string_view bytes) {
+  update(std::as_bytes(std::span(bytes)));
+}
 
 std::string Sha256::finish_hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};

@@ -1,4 +1,5 @@
-// Hashes: XXH3 where speed matters (line checksums, cache keys), SHA-256 where others must be able to check (documents, files).
+// Hashes: XXH3 where speed matters (line checksums, cache keys), SHA-256 where others must be able to check
+// (documents, files).
 #pragma once
 
 #include <cstddef>

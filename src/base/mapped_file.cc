@@ -89,7 +89,8 @@ struct Descriptor {
 std::size_t regular_size(const Descriptor& file, const std::filesystem::path& path) {
   struct stat info = {};
   if (::fstat(file.fd, &info) != 0) throw_errno(errno, "cannot read file size", path.native());
-  if (S_ISDIR(info.st_mode)) throw Error(ErrorCode::kBadInput, "is a directory, a file is needed", path.string());
+  if (S_ISDIR(info.st_mode))
+    throw Error(ErrorCode::kBadInput, "is a directory, a file is needed", path.string());
   if (!S_ISREG(info.st_mode)) throw Error(ErrorCode::kBadInput, "is not a regular file", path.string());
   return static_cast<std::size_t>(info.st_size);
 }
@@ -106,9 +107,13 @@ MappedFile::MappedFile(std::filesystem::path path) : path_(std::move(path)) {
   slot_ = register_mapping(path_, data, size_);
 }
 
-MappedFile::~MappedFile() { release(); }
+MappedFile::~MappedFile() {
+  release();
+}
 
-MappedFile::MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
+MappedFile::MappedFile(MappedFile&& other) noexcept {
+  *this = std::move(other);
+}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   if (this != &other) {
@@ -132,8 +137,8 @@ std::string read_text_file(const std::filesystem::path& path, std::size_t limit_
   const Descriptor file(path);
   const std::size_t size = regular_size(file, path);
   if (size > limit_bytes) {
-    throw Error(ErrorCode::kBadInput, fmt::format("file is too large: {} bytes, at most {}", size, limit_bytes),
-                path.string());
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("file is too large: {} bytes, at most {}", size, limit_bytes), path.string());
   }
   std::string text(size, '\0');
   std::size_t done = 0;

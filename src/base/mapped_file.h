@@ -1,5 +1,6 @@
-// Read-only mapping of a whole file: weights stay in the page cache and are never copied. A file that is cut while it is
-// mapped ends the process with an error line and exit code 5 (a SIGBUS handler names the file), not with a crash.
+// Read-only mapping of a whole file: weights stay in the page cache and are never copied. A file that is cut
+// while it is mapped ends the process with an error line and exit code 5 (a SIGBUS handler names the file),
+// not with a crash.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@ namespace wring {
 
 class MappedFile {
  public:
-  /// Maps `path`. Errors: kBadInput for a missing file, a folder or a link loop; kIo where the system refuses.
+  /// Maps `path`. Errors: kBadInput for a missing file, a folder or a link loop; kIo where the system
+  /// refuses.
   explicit MappedFile(std::filesystem::path path);
   ~MappedFile();
   MappedFile(MappedFile&& other) noexcept;

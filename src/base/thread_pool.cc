@@ -49,7 +49,8 @@ void ThreadPool::run_erased(Invoke invoke, void* context) {
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
   call(0);
-  for (int left = running_.load(std::memory_order_acquire); left != 0; left = running_.load(std::memory_order_acquire)) {
+  for (int left = running_.load(std::memory_order_acquire); left != 0;
+       left = running_.load(std::memory_order_acquire)) {
     for (int i = 0; i < 2000 && running_.load(std::memory_order_acquire) != 0; ++i) pause_cpu();
     if (running_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   }

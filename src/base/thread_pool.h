@@ -1,5 +1,5 @@
-// A fixed team of threads for short parallel sections. The caller is worker 0. Between sections the others spin for a
-// short while and then park, so that back-to-back kernels of one step start without a system call.
+// A fixed team of threads for short parallel sections. The caller is worker 0. Between sections the others
+// spin for a short while and then park, so that back-to-back kernels of one step start without a system call.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@ class ThreadPool {
 
   int threads() const { return threads_; }
 
-  /// Calls f(worker) once on each worker, worker = 0 … threads−1, and returns when all have returned. If any throws, the
-  /// exception of the lowest worker is rethrown here. Not reentrant; one caller at a time.
+  /// Calls f(worker) once on each worker, worker = 0 … threads−1, and returns when all have returned. If any
+  /// throws, the exception of the lowest worker is rethrown here. Not reentrant; one caller at a time.
   template <class F>
   void run(F&& f) {
     using Function = std::remove_reference_t<F>;
@@ -31,8 +31,8 @@ class ThreadPool {
                const_cast<void*>(static_cast<const void*>(&f)));
   }
 
-  /// Calls f(begin, end, worker) over [0, n) in pieces of `grain` (≥ 1), handed out in rising order to whichever worker is
-  /// free. Results must not depend on who does which piece.
+  /// Calls f(begin, end, worker) over [0, n) in pieces of `grain` (≥ 1), handed out in rising order to
+  /// whichever worker is free. Results must not depend on who does which piece.
   template <class F>
   void for_pieces(std::size_t n, std::size_t grain, F&& f) {
     if (n == 0) return;

@@ -42,7 +42,9 @@ TEST(ThreadPool, TheFirstWorkersExceptionReachesTheCallerAndThePoolLivesOn) {
     EXPECT_STREQ(e.what(), "1");
   }
   int calls = 0;
-  pool.run([&](int worker) { if (worker == 0) ++calls; });
+  pool.run([&](int worker) {
+    if (worker == 0) ++calls;
+  });
   EXPECT_EQ(calls, 1);
 }
 

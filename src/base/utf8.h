@@ -7,10 +7,13 @@
 
 namespace wring {
 
-/// Length in bytes of the longest prefix that is valid UTF-8 (no overlong forms, no surrogates, at most U+10FFFF).
+/// Length in bytes of the longest prefix that is valid UTF-8 (no overlong forms, no surrogates, at most
+/// U+10FFFF).
 std::size_t valid_utf8_prefix(std::string_view text);
 
-inline bool is_valid_utf8(std::string_view text) { return valid_utf8_prefix(text) == text.size(); }
+inline bool is_valid_utf8(std::string_view text) {
+  return valid_utf8_prefix(text) == text.size();
+}
 
 /// One line that is safe to print: control characters and invalid bytes become \n, \t or \xNN.
 std::string printable(std::string_view text);

@@ -1,0 +1,70 @@
+// The engine: sequences with paged key/value caches and one function, step(), that computes some positions of
+// some of them. A step is prepared (which may throw, for the batch at fault) and then computed (which
+// cannot). commit() keeps the first n of the positions just computed and rolls the rest back: that is all
+// that verification of drafts needs.
+//
+// The promise: a position's logits have the same bits whatever else is in the batch, however the prompt was
+// cut into steps, on any number of threads and on any CPU level (docs/ARCHITECTURE.md).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/thread_pool.h"
+#include "engine/batch.h"
+#include "engine/observer.h"
+#include "model/model.h"
+
+namespace wring::engine {
+
+/// How weights meet activations. `exact`: weights dequantized on the fly, float32 activations and cache: what
+/// the format loses.
+enum class ComputeMode { kExact };
+std::string_view compute_mode_name(ComputeMode mode);
+
+struct EngineOptions {
+  ComputeMode compute = ComputeMode::kExact;
+  int threads = 0;             // 0: default_threads()
+  std::uint64_t kv_bytes = 0;  // limit of the cache; 0: no limit but memory's
+};
+
+class Engine {
+ public:
+  /// `model` must outlive the engine.
+  Engine(const model::Model& model, const EngineOptions& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  const model::Model& model() const;
+  ComputeMode compute_mode() const;
+  ThreadPool& pool();
+
+  SequenceId add_sequence();
+  /// Frees the sequence's pages.
+  void remove_sequence(SequenceId sequence);
+  /// Positions that are committed.
+  std::int64_t length(SequenceId sequence) const;
+
+  /// Computes the batch. Errors: kInternal for a batch that breaks its contract, kBadInput for a token id
+  /// outside the vocabulary or a position past max_position_embeddings, kIo when the cache's limit is
+  /// reached; nothing has changed then. Positions of a sequence that were computed and not committed are
+  /// dropped by its next step.
+  StepResult step(const Batch& batch, ForwardObserver* observer = nullptr);
+
+  /// Keeps the first n positions of the sequence's part of the last step, 0 ≤ n ≤ its ids.
+  void commit(SequenceId sequence, std::int64_t n);
+
+  struct Memory {
+    std::uint64_t weights_bytes = 0;  // touched by a step; mapped from the file in exact mode
+    std::uint64_t kv_bytes = 0;       // pages in use
+    std::uint64_t workspace_bytes = 0;
+  };
+  Memory memory() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace wring::engine

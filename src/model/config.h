@@ -1,0 +1,55 @@
+// Hyper-parameters under the names of Hugging Face's config.json, wherever they were read from. A field that
+// would change the computation and is not implemented is an error at load (kNotSupported), never ignored.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace wring::formats {
+class GgufReader;
+}
+
+namespace wring::model {
+
+/// Rotary position embedding, as `rope_parameters` (older: rope_theta and rope_scaling) define it.
+struct RopeParameters {
+  std::string rope_type = "default";  // default, linear, llama3
+  double rope_theta = 10000.0;
+  double factor = 1.0;                                // linear, llama3
+  double low_freq_factor = 1.0;                       // llama3
+  double high_freq_factor = 4.0;                      // llama3
+  std::int64_t original_max_position_embeddings = 0;  // llama3
+  std::vector<float> freq_divisors;  // GGUF's rope_freqs.weight: one divisor a rotated pair; else empty
+};
+
+struct ModelConfig {
+  std::string model_type;  // "llama"
+  std::int64_t vocab_size = 0;
+  std::int64_t hidden_size = 0;
+  std::int64_t intermediate_size = 0;
+  std::int64_t num_hidden_layers = 0;
+  std::int64_t num_attention_heads = 0;
+  std::int64_t num_key_value_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t max_position_embeddings = 0;
+  double rms_norm_eps = 0;
+  std::string hidden_act = "silu";
+  bool tie_word_embeddings = false;
+  bool attention_bias = false;  // q, k, v and o
+  bool mlp_bias = false;
+  RopeParameters rope;
+  std::vector<std::int32_t>
+      eos_token_ids;  // what ends a reply: config.json and generation_config.json together
+};
+
+/// Reads folder/config.json (and generation_config.json if there). Errors: kBadInput naming the field, its
+/// value and limit; kNotSupported for an architecture, activation, rope type or quantization_config that is
+/// not implemented.
+ModelConfig read_hf_config(const std::filesystem::path& folder);
+
+/// Reads the same from GGUF metadata. Errors: as above, naming the key.
+ModelConfig read_gguf_config(const formats::GgufReader& file);
+
+}  // namespace wring::model
