@@ -1,5 +1,5 @@
-// Importance matrices in llama.cpp's GGUF form: for each weight "name.in_sum2" (n_expert, columns) F32, the sum over tokens of
-// the squared inputs, and "name.counts" (n_expert, 1) F32, the number of tokens.
+// Importance matrices in llama.cpp's GGUF form: for each weight "name.in_sum2" (n_expert, columns) F32, the
+// sum over tokens of the squared inputs, and "name.counts" (n_expert, 1) F32, the number of tokens.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct Imatrix {
   std::uint32_t chunk_size = 0;
 };
 
-/// Errors: kBadInput for a file that is not an imatrix, a missing counts tensor, a size that disagrees, NaN, Inf or negative sums.
+/// Errors: kBadInput for a file that is not an imatrix, a missing counts tensor, a size that disagrees, NaN,
+/// Inf or negative sums.
 Imatrix read_imatrix(const std::filesystem::path& path);
 
 /// Writes atomically. Errors: kIo.

@@ -1,5 +1,6 @@
-// The element types that tensors on disk have: llama.cpp's GGUF types under llama.cpp's names and ids, and the safetensors
-// dtypes that GGUF lacks. Block layouts are drawn in docs/FORMATS.md and declared in block_layouts.h.
+// The element types that tensors on disk have: llama.cpp's GGUF types under llama.cpp's names and ids, and
+// the safetensors dtypes that GGUF lacks. Block layouts are drawn in docs/FORMATS.md and declared in
+// block_layouts.h.
 #pragma once
 
 #include <cstddef>
@@ -74,10 +75,14 @@ std::optional<QuantType> quant_type_from_dtype(std::string_view dtype);
 /// Any-case name as users write it: "q4_k", "Q4_K", "bf16"; nothing if unknown.
 std::optional<QuantType> quant_type_from_name(std::string_view name);
 
+/// Whether GGUF files can hold the type.
+bool is_gguf_type(QuantType type);
+
 /// F32, F16, BF16, F64: values that need no block to be read.
 bool is_plain_float(QuantType type);
 
-/// Bytes of `rows` rows of `columns` weights. Precondition: columns % block_size == 0, and no overflow (readers check both).
+/// Bytes of `rows` rows of `columns` weights. Precondition: columns % block_size == 0, and no overflow
+/// (readers check both).
 std::uint64_t bytes_of(QuantType type, std::uint64_t rows, std::uint64_t columns);
 
 }  // namespace wring::formats

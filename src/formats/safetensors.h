@@ -1,5 +1,6 @@
-// safetensors, read and written: one file, or the shards that model.safetensors.index.json names. Files are mapped; headers are
-// checked in full. Layout: the safetensors format description of Hugging Face (docs/FORMATS.md).
+// safetensors, read and written: one file, or the shards that model.safetensors.index.json names. Files are
+// mapped; headers are checked in full. Layout: the safetensors format description of Hugging Face
+// (docs/FORMATS.md).
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,10 @@ namespace wring::formats {
 
 class SafetensorsReader {
  public:
-  /// Opens a .safetensors file, or a model folder: the index's shards if there is an index, else model.safetensors. Errors:
-  /// kBadInput naming file, tensor, value and limit (header length, depth, dtype, shape, offsets, overlaps, gaps, bytes left
-  /// over, shards that are missing, unreadable or lie outside the folder by name, tensors missing from their shard).
+  /// Opens a .safetensors file, or a model folder: the index's shards if there is an index, else
+  /// model.safetensors. Errors: kBadInput naming file, tensor, value and limit (header length, depth, dtype,
+  /// shape, offsets, overlaps, gaps, bytes left over, shards that are missing, unreadable or lie outside the
+  /// folder by name, tensors missing from their shard).
   static SafetensorsReader open(const std::filesystem::path& path);
   ~SafetensorsReader();
   SafetensorsReader(SafetensorsReader&&) noexcept;

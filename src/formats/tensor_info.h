@@ -14,9 +14,10 @@ namespace wring::formats {
 struct TensorInfo {
   std::string name;
   QuantType type = QuantType::kF32;
-  std::vector<std::uint64_t> shape;  // outermost first, as in Hugging Face: a matrix is (rows, columns), columns contiguous
-  std::span<const std::byte> data;   // into the mapping that the reader keeps alive
-  std::string file;                  // file name, for messages
+  std::vector<std::uint64_t>
+      shape;  // outermost first, as in Hugging Face: a matrix is (rows, columns), columns contiguous
+  std::span<const std::byte> data;  // into the mapping that the reader keeps alive
+  std::string file;                 // file name, for messages
 
   std::uint64_t columns() const { return shape.empty() ? 1 : shape.back(); }
   std::uint64_t elements() const {

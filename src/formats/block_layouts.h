@@ -1,0 +1,131 @@
+// Blocks of quantized weights as GGUF files hold them, field by field. Bits inside the fields are drawn in
+// docs/FORMATS.md. Layouts after ggml. This header includes nothing but integer types, since the kernels of
+// every CPU level read it. `d`, `m`, `dmin` and `s` are float16 bits unless said otherwise; multi-byte fields
+// are little-endian.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace wring::formats {
+
+inline constexpr std::size_t kSmallBlock = 32;   // weights in a Q4_0 … Q8_0, IQ4_NL or MXFP4 block
+inline constexpr std::size_t kSuperBlock = 256;  // weights in a K-quant or IQ4_XS block
+
+/// w = d·(q − 8), 4-bit q.
+struct BlockQ4_0 {
+  std::uint16_t d;
+  std::uint8_t qs[16];  // low half of byte j: weight j; high half: weight j + 16
+};
+static_assert(sizeof(BlockQ4_0) == 18);
+
+/// w = d·q + m, 4-bit q.
+struct BlockQ4_1 {
+  std::uint16_t d, m;
+  std::uint8_t qs[16];  // as in Q4_0
+};
+static_assert(sizeof(BlockQ4_1) == 20);
+
+/// w = d·(q − 16), 5-bit q.
+struct BlockQ5_0 {
+  std::uint16_t d;
+  std::uint8_t qh[4];   // bit j of the 32: bit 4 of weight j
+  std::uint8_t qs[16];  // bits 0…3, as in Q4_0
+};
+static_assert(sizeof(BlockQ5_0) == 22);
+
+/// w = d·q + m, 5-bit q.
+struct BlockQ5_1 {
+  std::uint16_t d, m;
+  std::uint8_t qh[4];
+  std::uint8_t qs[16];
+};
+static_assert(sizeof(BlockQ5_1) == 24);
+
+/// w = d·q.
+struct BlockQ8_0 {
+  std::uint16_t d;
+  std::int8_t qs[32];
+};
+static_assert(sizeof(BlockQ8_0) == 34);
+
+/// Activations only: x = d·q, and s = d·Σq.
+struct BlockQ8_1 {
+  std::uint16_t d, s;
+  std::int8_t qs[32];
+};
+static_assert(sizeof(BlockQ8_1) == 36);
+
+/// 16 groups of 16: w = d·scale·q − dmin·min, 2-bit q, 4-bit scale and min.
+struct BlockQ2_K {
+  std::uint8_t scales[16];  // low half: scale of the group; high half: its min
+  std::uint8_t qs[64];      // byte 32·h + j, bits 2k, 2k+1: weight 128·h + 32·k + j
+  std::uint16_t d, dmin;
+};
+static_assert(sizeof(BlockQ2_K) == 84);
+
+/// 16 groups of 16: w = d·(scale − 32)·(q − 4), 3-bit q, 6-bit scale.
+struct BlockQ3_K {
+  std::uint8_t hmask[32];  // byte j, bit 4·h + k: bit 2 of weight 128·h + 32·k + j
+  std::uint8_t qs[64];     // bits 0, 1, as in Q2_K
+  std::uint8_t
+      scales[12];  // bytes 0…7: bits 0…3 of scale g (low half) and g + 8 (high half); bytes 8…11: bits 4, 5
+  std::uint16_t d;
+};
+static_assert(sizeof(BlockQ3_K) == 110);
+
+/// 8 groups of 32: w = d·scale·q − dmin·min, 4-bit q, 6-bit scale and min.
+struct BlockQ4_K {
+  std::uint16_t d, dmin;
+  std::uint8_t scales[12];  // 8 scales and 8 mins of 6 bits, packed as docs/FORMATS.md draws
+  std::uint8_t qs[128];     // byte 32·h + j: low half weight 64·h + j, high half weight 64·h + 32 + j
+};
+static_assert(sizeof(BlockQ4_K) == 144);
+
+/// 8 groups of 32: w = d·scale·q − dmin·min, 5-bit q.
+struct BlockQ5_K {
+  std::uint16_t d, dmin;
+  std::uint8_t scales[12];  // as in Q4_K
+  std::uint8_t qh[32];      // byte j, bit g: bit 4 of weight 32·g + j
+  std::uint8_t qs[128];     // bits 0…3, as in Q4_K
+};
+static_assert(sizeof(BlockQ5_K) == 176);
+
+/// 16 groups of 16: w = d·scale·(q − 32), 6-bit q, 8-bit signed scale.
+struct BlockQ6_K {
+  std::uint8_t ql[128];  // byte 64·h + j (j < 64): low half weight 128·h + j, high half weight 128·h + 64 + j
+  std::uint8_t qh[64];  // byte 32·h + j, bits 2k, 2k+1: bits 4, 5 of weight 128·h + 32·k + j
+  std::int8_t scales[16];
+  std::uint16_t d;
+};
+static_assert(sizeof(BlockQ6_K) == 210);
+
+/// Activations only: x = d·q; d is float32; bsums are Σq over groups of 16.
+struct BlockQ8_K {
+  float d;
+  std::int8_t qs[256];
+  std::int16_t bsums[16];
+};
+static_assert(sizeof(BlockQ8_K) == 292);
+
+/// w = d·kIq4Values[q].
+struct BlockIQ4_NL {
+  std::uint16_t d;
+  std::uint8_t qs[16];  // as in Q4_0
+};
+static_assert(sizeof(BlockIQ4_NL) == 18);
+
+/// 8 groups of 32: w = d·(scale − 32)·kIq4Values[q], 6-bit scale.
+struct BlockIQ4_XS {
+  std::uint16_t d;
+  std::uint16_t scales_h;    // bits 2g, 2g+1: bits 4, 5 of scale g
+  std::uint8_t scales_l[4];  // half g of the 8: bits 0…3 of scale g
+  std::uint8_t qs[128];      // byte 16·g + j: low half weight 32·g + j, high half weight 32·g + 16 + j
+};
+static_assert(sizeof(BlockIQ4_XS) == 136);
+
+/// The 16 levels of IQ4_NL and IQ4_XS.
+inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                               1,    13,   25,  38,  53,  69,  89,  113};
+
+}  // namespace wring::formats

@@ -1,0 +1,290 @@
+// GgufReader: the parts of a model put together, and its metadata by key and kind.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "formats/gguf.h"
+#include "formats/gguf_parse.h"
+
+namespace wring::formats {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t kMaxParts = 1000;  // a 1 TB model in parts of 1 GB
+constexpr std::size_t kShownBytes = 80;
+
+std::string quoted(const std::string& text) {
+  return fmt::format("\"{}\"",
+                     printable(text.size() > kShownBytes ? text.substr(0, kShownBytes) + "…" : text));
+}
+
+template <class T>
+std::string one(const T& item) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return quoted(item);
+  } else {
+    return fmt::format("{}", item);
+  }
+}
+
+template <class T>
+std::string many(const std::vector<T>& items) {
+  constexpr std::size_t kShownItems = 4;
+  std::string text = "[";
+  for (std::size_t i = 0; i < items.size() && i < kShownItems; ++i)
+    text += (i == 0 ? "" : ", ") + one<T>(items[i]);
+  if (items.size() > kShownItems) text += fmt::format(", … {} in all", items.size());
+  return text + "]";
+}
+
+template <class T>
+std::string shown(const T& value) {
+  return one(value);
+}
+template <class T>
+std::string shown(const std::vector<T>& values) {
+  return many(values);
+}
+
+[[noreturn]] void refuse(std::string what, std::string where, std::string todo = {}) {
+  throw Error(ErrorCode::kBadInput, std::move(what), std::move(where), std::move(todo));
+}
+
+std::string part_name(std::string_view stem, std::int64_t number, std::int64_t count) {
+  return fmt::format("{}-{:05}-of-{:05}.gguf", stem, number, count);
+}
+
+}  // namespace
+
+std::string to_text(const GgufValue& value) {
+  return std::visit([](const auto& v) { return shown(v); }, value);
+}
+
+struct GgufReader::State {
+  fs::path path;
+  std::string file;
+  std::vector<MappedFile> mappings;
+  GgufMetadata metadata;
+  std::vector<TensorInfo> tensors;
+  std::unordered_map<std::string_view, std::size_t> by_name;
+  std::uint64_t bytes = 0;
+
+  [[noreturn]] void wrong(std::string_view key, std::string_view expected) const {
+    refuse(fmt::format("{} must be {}", key, expected),
+           fmt::format("{}, {} = {}", path.string(), key, to_text(metadata.find(key)->second.value)));
+  }
+
+  const GgufValue* find(std::string_view key) const {
+    const auto found = metadata.find(key);
+    return found == metadata.end() ? nullptr : &found->second.value;
+  }
+
+  const GgufValue& require(std::string_view key) const {
+    const GgufValue* value = find(key);
+    if (value == nullptr) refuse(fmt::format("metadata key {} is missing", key), path.string());
+    return *value;
+  }
+
+  template <class T>
+  const T& as(std::string_view key, std::string_view expected) const {
+    const T* value = std::get_if<T>(&require(key));
+    if (value == nullptr) wrong(key, expected);
+    return *value;
+  }
+
+  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+    const GgufValue& value = require(key);
+    const auto* u = std::get_if<std::uint64_t>(&value);
+    const auto* i = std::get_if<std::int64_t>(&value);
+    const bool fits = i != nullptr || (u != nullptr && *u <= static_cast<std::uint64_t>(INT64_MAX));
+    const std::int64_t found = i != nullptr ? *i : fits ? static_cast<std::int64_t>(*u) : 0;
+    if (!fits || found < low || found > high) wrong(key, fmt::format("an integer from {} to {}", low, high));
+    return found;
+  }
+
+  void add(MappedFile mapping, GgufPart part) {
+    bytes += mapping.size();
+    mappings.push_back(std::move(mapping));
+    std::move(part.tensors.begin(), part.tensors.end(), std::back_inserter(tensors));
+  }
+
+  std::int64_t split_number(const GgufMetadata& from, const fs::path& of, std::string_view key,
+                            std::int64_t low, std::int64_t high) const {
+    const auto found = from.find(key);
+    if (found == from.end()) refuse(fmt::format("metadata key {} is missing", key), of.string());
+    const auto* u = std::get_if<std::uint64_t>(&found->second.value);
+    const auto* i = std::get_if<std::int64_t>(&found->second.value);
+    const std::int64_t value = u != nullptr
+                                   ? static_cast<std::int64_t>(std::min<std::uint64_t>(*u, INT64_MAX))
+                               : i != nullptr ? *i
+                                              : -1;
+    if (value < low || value > high) {
+      refuse(fmt::format("{} must be an integer from {} to {}", key, low, high),
+             fmt::format("{}, {} = {}", of.string(), key, to_text(found->second.value)));
+    }
+    return value;
+  }
+
+  // "m-00002-of-00003.gguf" is part 1 (from 0) of 3; the others lie beside it.
+  void open_parts(MappedFile mapping, GgufPart part, std::int64_t count) {
+    const std::int64_t mine = split_number(part.metadata, path, "split.no", 0, count - 1);
+    const std::string suffix = part_name("", mine + 1, count);
+    const bool named = file.size() > suffix.size() && file.ends_with(suffix);
+    const std::string stem = named ? file.substr(0, file.size() - suffix.size()) : path.stem().string();
+    std::string missing;
+    for (std::int64_t i = 0; i < count; ++i) {
+      std::error_code ignored;
+      const std::string name = part_name(stem, i + 1, count);
+      if ((named || i != mine) && !fs::exists(path.parent_path() / name, ignored))
+        missing += (missing.empty() ? "" : ", ") + name;
+    }
+    if (!missing.empty()) {
+      refuse("parts of a split model are missing",
+             fmt::format("{}, split.count = {}, missing: {}", path.string(), count, missing),
+             "put all parts into one folder under their own names");
+    }
+    std::int64_t tensor_count = -1;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (i == mine) {
+        tensor_count = std::max(tensor_count, split_total(part.metadata, path));
+        if (i == 0) metadata = std::move(part.metadata);
+        add(std::move(mapping), std::move(part));
+        continue;
+      }
+      MappedFile other(path.parent_path() / part_name(stem, i + 1, count));
+      GgufPart read = parse_gguf(other);
+      split_number(read.metadata, other.path(), "split.count", count, count);
+      split_number(read.metadata, other.path(), "split.no", i, i);
+      tensor_count = std::max(tensor_count, split_total(read.metadata, other.path()));
+      if (i == 0) metadata = std::move(read.metadata);
+      add(std::move(other), std::move(read));
+    }
+    if (tensor_count >= 0 && static_cast<std::uint64_t>(tensor_count) != tensors.size()) {
+      refuse(
+          "the parts do not hold the number of tensors that they should",
+          fmt::format("{}, split.tensors.count = {}, found {}", path.string(), tensor_count, tensors.size()));
+    }
+  }
+
+  std::int64_t split_total(const GgufMetadata& from, const fs::path& of) const {
+    return from.contains("split.tensors.count") ? split_number(from, of, "split.tensors.count", 0, INT32_MAX)
+                                                : -1;
+  }
+
+  void index_names() {
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      const auto [at, is_new] = by_name.emplace(tensors[i].name, i);
+      if (!is_new) {
+        refuse("duplicate tensor",
+               fmt::format("{} in {} and in {}", tensors[i].name, tensors[at->second].file, tensors[i].file));
+      }
+    }
+  }
+};
+
+GgufReader GgufReader::open(const fs::path& path) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  state->file = path.filename().string();
+  MappedFile mapping(path);
+  GgufPart part = parse_gguf(mapping);
+  const std::int64_t count = part.metadata.contains("split.count")
+                                 ? state->split_number(part.metadata, path, "split.count", 0, kMaxParts)
+                                 : 1;
+  if (count > 1) {
+    state->open_parts(std::move(mapping), std::move(part), count);
+  } else {
+    state->metadata = std::move(part.metadata);
+    state->add(std::move(mapping), std::move(part));
+  }
+  state->index_names();
+  return GgufReader(std::move(state));
+}
+
+GgufReader::GgufReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GgufReader::~GgufReader() = default;
+GgufReader::GgufReader(GgufReader&&) noexcept = default;
+GgufReader& GgufReader::operator=(GgufReader&&) noexcept = default;
+
+const std::vector<TensorInfo>& GgufReader::tensors() const {
+  return state_->tensors;
+}
+
+const TensorInfo* GgufReader::find(std::string_view name) const {
+  const auto found = state_->by_name.find(name);
+  return found == state_->by_name.end() ? nullptr : &state_->tensors[found->second];
+}
+
+const GgufMetadata& GgufReader::metadata() const {
+  return state_->metadata;
+}
+bool GgufReader::has(std::string_view key) const {
+  return state_->find(key) != nullptr;
+}
+
+std::int64_t GgufReader::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
+  return state_->integer(key, low, high);
+}
+
+std::int64_t GgufReader::integer_or(std::string_view key, std::int64_t fallback, std::int64_t low,
+                                    std::int64_t high) const {
+  return has(key) ? integer(key, low, high) : fallback;
+}
+
+double GgufReader::number(std::string_view key) const {
+  const GgufValue& value = state_->require(key);
+  if (const auto* d = std::get_if<double>(&value); d != nullptr && std::isfinite(*d)) return *d;
+  if (const auto* u = std::get_if<std::uint64_t>(&value)) return static_cast<double>(*u);
+  if (const auto* i = std::get_if<std::int64_t>(&value)) return static_cast<double>(*i);
+  state_->wrong(key, "a finite number");
+}
+
+double GgufReader::number_or(std::string_view key, double fallback) const {
+  return has(key) ? number(key) : fallback;
+}
+
+bool GgufReader::boolean_or(std::string_view key, bool fallback) const {
+  return has(key) ? state_->as<bool>(key, "a boolean") : fallback;
+}
+
+const std::string& GgufReader::string(std::string_view key) const {
+  return state_->as<std::string>(key, "a string");
+}
+
+std::string GgufReader::string_or(std::string_view key, std::string_view fallback) const {
+  return has(key) ? string(key) : std::string(fallback);
+}
+
+const std::vector<std::string>& GgufReader::strings(std::string_view key) const {
+  return state_->as<std::vector<std::string>>(key, "an array of strings");
+}
+
+std::vector<std::int64_t> GgufReader::integers(std::string_view key) const {
+  const GgufValue& value = state_->require(key);
+  if (const auto* i = std::get_if<std::vector<std::int64_t>>(&value)) return *i;
+  const auto& u = state_->as<std::vector<std::uint64_t>>(key, "an array of integers");
+  std::vector<std::int64_t> out;
+  for (const std::uint64_t v : u) {
+    if (v > static_cast<std::uint64_t>(INT64_MAX)) state_->wrong(key, "an array of integers below 2^63");
+    out.push_back(static_cast<std::int64_t>(v));
+  }
+  return out;
+}
+
+std::vector<double> GgufReader::numbers(std::string_view key) const {
+  return state_->as<std::vector<double>>(key, "an array of floats");
+}
+
+const std::string& GgufReader::file() const {
+  return state_->file;
+}
+std::uint64_t GgufReader::file_bytes() const {
+  return state_->bytes;
+}
+
+}  // namespace wring::formats
