@@ -109,10 +109,12 @@ class GgufWriter {
   void add_strings(std::string_view key, std::span<const std::string> values);
   void add_i32s(std::string_view key, std::span<const std::int32_t> values);
   void add_f32s(std::string_view key, std::span<const float> values);
-  /// Copies a value read from another file, stored as it was there.
+  /// Copies a value read from another file, stored as it was there. Keys about that file's own layout
+  /// (general.alignment, split.*) are left out.
   void add_entry(std::string_view key, const GgufEntry& entry);
 
-  /// Declares a tensor of `shape` (outermost first).
+  /// Declares a tensor of `shape` (outermost first). Errors: kNotSupported for a name of more than 63 bytes,
+  /// llama.cpp's limit; kInternal for a shape that the type cannot have.
   void declare(std::string_view name, QuantType type, std::span<const std::uint64_t> shape);
 
   /// Writes header and tensor table; declarations end here.

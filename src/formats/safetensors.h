@@ -41,7 +41,8 @@ class SafetensorsReader {
   std::unique_ptr<State> state_;
 };
 
-/// Writes one safetensors file; tensors are declared first, then written in that order.
+/// Writes one safetensors file; tensors are declared first, then written in that order. Wider element types
+/// come first, so that each tensor begins at a multiple of its element's size (kInternal otherwise).
 class SafetensorsWriter {
  public:
   explicit SafetensorsWriter(const std::filesystem::path& target);
@@ -50,7 +51,7 @@ class SafetensorsWriter {
   void begin_data();
   /// As GgufWriter::write.
   void write(std::span<const std::byte> bytes);
-  /// Checks completeness, re-reads the file with SafetensorsReader, renames.
+  /// Checks that every declared byte was written, re-reads the file with SafetensorsReader, renames.
   void commit();
 
  private:
