@@ -1,9 +1,10 @@
-// The table of compute kernels, chosen once at start for the CPU level that runs. Pure functions on pointers: no allocation, no
-// threads, no exceptions. `scalar/` is the reference; every other level gives the same bits (exact mode's order of summation,
-// docs/ARCHITECTURE.md):
+// The table of compute kernels, chosen once at start for the CPU level that runs. Pure functions on pointers:
+// no allocation, no threads, no exceptions. `scalar/` is the reference; every other level gives the same bits
+// (exact mode's order of summation, docs/ARCHITECTURE.md):
 //
-//   a sum over k = 0 … n−1 has 16 partial sums p[k mod 16], each taken by fused multiply-add (or addition) in rising k from +0,
-//   then p[i] += p[i+8] for i < 8, p[i] += p[i+4] for i < 4, p[i] += p[i+2] for i < 2, p[0] += p[1].
+//   a sum over k = 0 … n−1 has 16 partial sums p[k mod 16], each taken by fused multiply-add (or addition) in
+//   rising k from +0, then p[i] += p[i+8] for i < 8, p[i] += p[i+4] for i < 4, p[i] += p[i+2] for i < 2, p[0]
+//   += p[1].
 #pragma once
 
 #include <cstddef>
@@ -14,28 +15,30 @@
 
 namespace wring::kernels {
 
-inline constexpr int kPageTokens = 64;            // positions a KV page holds, aligned absolutely
-inline constexpr int kAttentionBlockTokens = 512;  // keys whose softmax is taken together before results are merged
+inline constexpr int kPageTokens = 64;  // positions a KV page holds, aligned absolutely
+inline constexpr int kAttentionBlockTokens =
+    512;  // keys whose softmax is taken together before results are merged
 
-/// Attention of some consecutive queries of one sequence over one key/value head. Query i stands at position first_position + i
-/// and sees the keys at positions max(0, p − window + 1) … p (window 0: from 0).
+/// Attention of some consecutive queries of one sequence over one key/value head. Query i stands at position
+/// first_position + i and sees the keys at positions max(0, p − window + 1) … p (window 0: from 0).
 struct AttentionArgs {
   const float* q;        // query i, head h of the group: q + i * q_stride + h * head_dim
   std::size_t q_stride;  // floats
   int queries;
-  int group;             // query heads that share this key/value head
-  int head_dim;          // of q and k
+  int group;     // query heads that share this key/value head
+  int head_dim;  // of q and k
   int value_dim;
   std::int64_t first_position;
-  int window;                   // 0: none
-  const float* const* k_pages;  // [position / 64] → (head_dim, 64): keys, transposed. Entries below the window may be null.
+  int window;  // 0: none
+  const float* const*
+      k_pages;  // [position / 64] → (head_dim, 64): keys, transposed. Entries below the window may be null.
   const float* const* v_pages;  // [position / 64] → (64, value_dim)
   float scale;                  // scores are (q · k) * scale
   float softcap;                // 0: none; else scores become softcap * tanh(score / softcap)
-  const float* sinks;           // (group): one extra logit a head that takes probability and gives nothing; null: none
-  float* out;                   // query i, head h: out + i * out_stride + h * value_dim
+  const float* sinks;  // (group): one extra logit a head that takes probability and gives nothing; null: none
+  float* out;          // query i, head h: out + i * out_stride + h * value_dim
   std::size_t out_stride;
-  float* scratch;               // attention_scratch_floats(...) floats, 64-byte aligned, private to the caller
+  float* scratch;  // attention_scratch_floats(...) floats, 64-byte aligned, private to the caller
 };
 
 /// Floats of scratch that attention needs for one call of these sizes.
@@ -44,16 +47,19 @@ std::size_t attention_scratch_floats(int queries, int group, int head_dim, int v
 struct KernelTable {
   Isa isa;
 
-  /// dst[0, n): the exact float32 values of n weights of `type` at `src`; n is a multiple of the type's block size. Types:
-  /// has_dequantize(type).
+  /// dst[0, n): the exact float32 values of n weights of `type` at `src`; n is a multiple of the type's block
+  /// size. Types: has_dequantize(type).
   void (*dequantize)(formats::QuantType type, const void* src, float* dst, std::size_t n);
 
-  /// y[t * y_stride + r] = Σ_k w[r * w_stride + k] · x[t * x_stride + k] for r < rows, t < tokens, in the order above.
+  /// y[t * y_stride + r] = Σ_k w[r * w_stride + k] · x[t * x_stride + k] for r < rows, t < tokens, in the
+  /// order above.
   void (*matmul)(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t x_stride,
                  std::size_t tokens, std::size_t k, float* y, std::size_t y_stride);
 
-  /// y = x · weight / sqrt(mean(x²) + eps), n values; x may be y. weight_offset is added to each weight first (Gemma: 1).
-  void (*rms_norm)(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y);
+  /// y = x · weight / sqrt(mean(x²) + eps), n values; x may be y. weight_offset is added to each weight first
+  /// (Gemma: 1).
+  void (*rms_norm)(const float* x, const float* weight, float weight_offset, std::size_t n, float eps,
+                   float* y);
 
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, std::size_t n);
@@ -61,20 +67,31 @@ struct KernelTable {
   /// gate[i] = silu(gate[i]) * up[i], silu(v) = v / (1 + exp(−v)).
   void (*silu_mul)(float* gate, const float* up, std::size_t n);
 
-  /// Rotates the pairs (x[i], x[i + half]) for i < half by the angle whose cosine and sine are cosine[i], sine[i].
+  /// x[i] = e^x[i]; results below the smallest normal float32 are 0.
+  void (*exp)(float* x, std::size_t n);
+
+  /// x[i] = cap · tanh(x[i] / cap) (Gemma 2's logits). cap > 0.
+  void (*softcap)(float* x, std::size_t n, float cap);
+
+  /// Rotates the pairs (x[i], x[i + half]) for i < half by the angle whose cosine and sine are cosine[i],
+  /// sine[i].
   void (*rope_half)(float* x, const float* cosine, const float* sine, std::size_t half);
   /// The same for the pairs (x[2i], x[2i + 1]).
   void (*rope_pairs)(float* x, const float* cosine, const float* sine, std::size_t half);
 
   void (*attention)(const AttentionArgs& args);
 
-  /// Stores one position's key and value: k (head_dim) into column `slot` of the transposed page, v (value_dim) into row `slot`.
-  void (*store_kv)(const float* k, const float* v, int head_dim, int value_dim, int slot, float* k_page, float* v_page);
+  /// Stores one position's key and value: k (head_dim) into column `slot` of the transposed page, v
+  /// (value_dim) into row `slot`.
+  void (*store_kv)(const float* k, const float* v, int head_dim, int value_dim, int slot, float* k_page,
+                   float* v_page);
 
-  /// max over x, and ln Σ exp(x_i): terms in float32, sums in float64 (16 partial sums as above). n ≥ 1.
+  /// ln Σ exp(x_i), as max x + ln Σ exp(x_i − max x): terms in float32, sums in float64 (16 partial sums as
+  /// above). n ≥ 1, no infinities.
   double (*log_sum_exp)(const float* x, std::size_t n);
 
-  /// Multiply-adds done by one call of an FMA loop that lives in registers: `wring doctor` times it to know the fp32 peak.
+  /// Multiply-adds done by one call of an FMA loop that lives in registers: `wring doctor` times it to know
+  /// the fp32 peak.
   std::size_t (*fma_loop)(std::size_t rounds, float* sink);
 };
 

@@ -1,0 +1,28 @@
+// Chooses the table of kernels, and answers what does not depend on the level.
+#include <cstddef>
+
+#include "kernels/kernel_table.h"
+#include "kernels/levels.h"
+
+namespace wring::kernels {
+
+const KernelTable& kernels_for(Isa isa) {
+  (void)isa;
+  return scalar::table();
+}
+
+const KernelTable& kernels() {
+  static const KernelTable& chosen = kernels_for(choose_isa());
+  return chosen;
+}
+
+std::size_t attention_scratch_floats(int queries, int group, int head_dim, int value_dim) {
+  (void)head_dim;  // keys are read where they lie
+  const std::size_t all = static_cast<std::size_t>(queries) * static_cast<std::size_t>(group);
+  const std::size_t rows = all < kAttentionRows ? all : kAttentionRows;
+  const std::size_t padded_dim = (static_cast<std::size_t>(value_dim) + 15) / 16 * 16;
+  // A row's scores, its block's and its merged output, and (padded to a cache line) its maximum and sum.
+  return rows * (kAttentionBlockTokens + 2 * padded_dim + 16);
+}
+
+}  // namespace wring::kernels

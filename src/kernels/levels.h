@@ -1,0 +1,36 @@
+// What the CPU levels share inside this room: their tables, and the plain functions of scalar/ that the
+// vector levels call where vectors would not pay (rare weight types, one logarithm a row).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernel_table.h"
+
+namespace wring::kernels {
+
+/// Rows (one query of one head each) whose scores attention keeps at a time, in the vector levels.
+inline constexpr int kAttentionRows = 48;
+
+namespace scalar {
+
+const KernelTable& table();
+
+void dequantize(formats::QuantType type, const void* src, float* dst, std::size_t n);
+void store_kv(const float* k, const float* v, int head_dim, int value_dim, int slot, float* k_page,
+              float* v_page);
+
+/// max + ln(sum): the last step of log_sum_exp.
+double add_log(float max, double sum);
+
+}  // namespace scalar
+
+namespace avx2 {
+const KernelTable& table();
+}
+
+namespace avx512 {
+const KernelTable& table();
+}
+
+}  // namespace wring::kernels

@@ -1,0 +1,87 @@
+// The reference of everything but attention and weight types: matrix products, norm, activation, rotary,
+// log-sum-exp.
+#include <cmath>
+
+#include "base/portable_math.h"
+#include "kernels/levels.h"
+#include "kernels/scalar/scalar_kernels.h"
+#include "kernels/scalar/scalar_math.h"
+
+namespace wring::kernels::scalar {
+
+void matmul(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t x_stride,
+            std::size_t tokens, std::size_t k, float* y, std::size_t y_stride) {
+  for (std::size_t t = 0; t < tokens; ++t) {
+    for (std::size_t r = 0; r < rows; ++r)
+      y[t * y_stride + r] = dot(w + r * w_stride, 1, x + t * x_stride, 1, k);
+  }
+}
+
+void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y) {
+  const float scale = 1.0F / std::sqrt(dot(x, 1, x, 1, n) / static_cast<float>(n) + eps);
+  for (std::size_t i = 0; i < n; ++i) y[i] = x[i] * scale * (weight[i] + weight_offset);
+}
+
+void add(float* x, const float* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) x[i] += y[i];
+}
+
+void silu_mul(float* gate, const float* up, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) gate[i] = gate[i] / (1.0F + exp_f32(-gate[i])) * up[i];
+}
+
+void exp(float* x, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) x[i] = exp_f32(x[i]);
+}
+
+void softcap(float* x, std::size_t n, float cap) {
+  for (std::size_t i = 0; i < n; ++i) x[i] = cap * tanh_f32(x[i] / cap);
+}
+
+namespace {
+
+void rotate(float& a, float& b, float cosine, float sine) {
+  const float rotated_a = a * cosine - b * sine;
+  b = b * cosine + a * sine;
+  a = rotated_a;
+}
+
+}  // namespace
+
+void rope_half(float* x, const float* cosine, const float* sine, std::size_t half) {
+  for (std::size_t i = 0; i < half; ++i) rotate(x[i], x[i + half], cosine[i], sine[i]);
+}
+
+void rope_pairs(float* x, const float* cosine, const float* sine, std::size_t half) {
+  for (std::size_t i = 0; i < half; ++i) rotate(x[2 * i], x[2 * i + 1], cosine[i], sine[i]);
+}
+
+void store_kv(const float* k, const float* v, int head_dim, int value_dim, int slot, float* k_page,
+              float* v_page) {
+  for (int d = 0; d < head_dim; ++d) k_page[static_cast<std::ptrdiff_t>(d) * kPageTokens + slot] = k[d];
+  for (int d = 0; d < value_dim; ++d) v_page[static_cast<std::ptrdiff_t>(slot) * value_dim + d] = v[d];
+}
+
+double add_log(float max, double sum) {
+  return static_cast<double>(max) + wring::portable_log(sum);
+}
+
+double log_sum_exp(const float* x, std::size_t n) {
+  float max = x[0];
+  for (std::size_t i = 1; i < n; ++i) max = max > x[i] ? max : x[i];
+  double p[16] = {};
+  for (std::size_t i = 0; i < n; ++i) p[i % 16] += static_cast<double>(exp_f32(x[i] - max));
+  return add_log(max, tree_sum(p));
+}
+
+std::size_t fma_loop(std::size_t rounds, float* sink) {
+  float p[16];
+  for (int i = 0; i < 16; ++i) p[i] = static_cast<float>(i);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (float& value : p) value = std::fma(value, 0.5F, 1.0F);
+  }
+  *sink = tree_sum(p);
+  return rounds * 16;
+}
+
+}  // namespace wring::kernels::scalar

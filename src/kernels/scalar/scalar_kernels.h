@@ -1,0 +1,23 @@
+// The functions of the scalar table (levels.h declares those that other levels call too).
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/kernel_table.h"
+
+namespace wring::kernels::scalar {
+
+void matmul(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t x_stride,
+            std::size_t tokens, std::size_t k, float* y, std::size_t y_stride);
+void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y);
+void add(float* x, const float* y, std::size_t n);
+void silu_mul(float* gate, const float* up, std::size_t n);
+void exp(float* x, std::size_t n);
+void softcap(float* x, std::size_t n, float cap);
+void rope_half(float* x, const float* cosine, const float* sine, std::size_t half);
+void rope_pairs(float* x, const float* cosine, const float* sine, std::size_t half);
+void attention(const AttentionArgs& args);
+double log_sum_exp(const float* x, std::size_t n);
+std::size_t fma_loop(std::size_t rounds, float* sink);
+
+}  // namespace wring::kernels::scalar
