@@ -1,0 +1,17 @@
+// The block quantizers behind block_quantizer.h, one a type. Each takes `n` weights (a multiple of its
+// block), their importance (null: none; else positive, mean about 1 over the row) and writes n / block
+// blocks.
+#pragma once
+
+#include <cstddef>
+
+#include "formats/block_layouts.h"
+
+namespace wring::quantize {
+
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockQ8_0* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockQ4_K* out) noexcept;
+
+}  // namespace wring::quantize
