@@ -1,0 +1,81 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/utf8.h"
+
+namespace wring::cli {
+namespace {
+
+// Output that cannot be written (a full disk behind a redirection) must not look like success.
+void write_stdout(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Error(ErrorCode::kIo, "cannot write to standard output");
+  }
+}
+
+}  // namespace
+
+CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
+                      const std::string& example, Common& common, std::function<int()> run) {
+  CLI::App* command = app.add_subcommand(name, help);
+  command->footer("Example:\n  " + example);
+  command->add_flag("--json", common.json, "print one JSON object instead of text");
+  command->add_option("--threads", common.threads, "threads to use (default: what the machine gives)")
+      ->check(CLI::Range(1, 1024));
+  command->callback([run = std::move(run)] {
+    if (const int code = run(); code != 0) throw CLI::RuntimeError(code);
+  });
+  return command;
+}
+
+void print_json(const nlohmann::json& value) {
+  write_stdout(value.dump() + "\n");
+}
+void print_json(const nlohmann::ordered_json& value) {
+  write_stdout(value.dump() + "\n");
+}
+
+void print(std::string_view text) {
+  clear_progress();
+  write_stdout(text);
+}
+
+void warn(std::string_view text) {
+  clear_progress();
+  fmt::print(stderr, "warning: {}\n", printable(text));
+}
+
+std::vector<std::int32_t> parse_ids(const std::string& text) {
+  std::vector<std::int32_t> ids;
+  std::size_t at = 0;
+  while (at <= text.size()) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    std::string_view part = std::string_view(text).substr(at, comma - at);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    std::int32_t id = 0;
+    const auto [end, fault] = std::from_chars(part.data(), part.data() + part.size(), id);
+    if (fault != std::errc() || end != part.data() + part.size() || part.empty()) {
+      throw Error(ErrorCode::kUsage, fmt::format("'{}' is not a token id", part), "--ids",
+                  "give ids as 1,2,3");
+    }
+    ids.push_back(id);
+    at = comma + 1;
+  }
+  return ids;
+}
+
+std::string human_bytes(double bytes) {
+  if (bytes >= 1e9) return fmt::format("{:.3f} GB", bytes / 1e9);
+  if (bytes >= 1e6) return fmt::format("{:.1f} MB", bytes / 1e6);
+  if (bytes >= 1e3) return fmt::format("{:.1f} kB", bytes / 1e3);
+  return fmt::format("{:.0f} bytes", bytes);
+}
+
+}  // namespace wring::cli

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "engine/engine.h"
+#include "formats/safetensors.h"
+#include "model/model.h"
+
+namespace wring::cli {
+namespace {
+
+struct Options {
+  Common common;
+  std::string model, ids, out;
+  bool hidden = false;
+};
+
+/// Keeps the residual stream after the embedding and after each block: (layers + 1, T, hidden_size).
+class HiddenStates final : public engine::ForwardObserver {
+ public:
+  bool wants_inputs() const override { return false; }
+  void on_residual(int, const engine::Rows& residual) override {
+    for (std::int64_t i = 0; i < residual.count; ++i) {
+      const auto row = residual.row(i);
+      values.insert(values.end(), row.begin(), row.end());
+    }
+  }
+  std::vector<float> values;
+};
+
+int run(const Options& o) {
+  const model::Model m = model::Model::open(o.model);
+  for (const std::string& w : m.warnings()) warn(w);
+  const std::vector<std::int32_t> ids = parse_ids(o.ids);
+  engine::Engine engine(m, {.threads = o.common.threads});
+  const engine::SequenceId sequence = engine.add_sequence();
+  HiddenStates hidden;
+  const engine::StepResult result =
+      engine.step({{{sequence, 0, ids, engine::Logits::kAll}}}, o.hidden ? &hidden : nullptr);
+
+  formats::SafetensorsWriter writer(o.out);
+  const std::uint64_t t = ids.size(), vocab = static_cast<std::uint64_t>(m.spec().vocab_size);
+  if (o.hidden) {
+    const std::uint64_t shape[] = {m.spec().layers.size() + 1, t,
+                                   static_cast<std::uint64_t>(m.spec().hidden_size)};
+    writer.declare("hidden", formats::QuantType::kF32, shape);
+  }
+  const std::uint64_t shape[] = {t, vocab};
+  writer.declare("logits", formats::QuantType::kF32, shape);
+  writer.set_metadata({{"compute", "exact"}});
+  writer.begin_data();
+  if (o.hidden) writer.write(std::as_bytes(std::span(hidden.values)));
+  for (std::int64_t i = 0; i < result.logits.count; ++i) writer.write(std::as_bytes(result.logits.row(i)));
+  writer.commit();
+  if (o.common.json) {
+    print_json(
+        nlohmann::ordered_json{{"out", o.out}, {"tokens", t}, {"vocab_size", vocab}, {"compute", "exact"}});
+  } else {
+    print(fmt::format("{} × {} logits written to {}\n", t, vocab, o.out));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_logits(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c = add_command(app, "logits", "float32 logits of given token ids, in exact mode",
+                            "wring logits sample/hf --ids 1,2,3 -o out.safetensors", o->common,
+                            [o] { return run(*o); });
+  c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
+  c->add_option("--ids", o->ids, "token ids, as 1,2,3")->required();
+  c->add_option("-o,--out", o->out, "safetensors file to write")->required();
+  c->add_flag("--hidden", o->hidden, "write the residual stream too: (layers + 1, T, hidden_size)");
+}
+
+}  // namespace wring::cli

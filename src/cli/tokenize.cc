@@ -1,0 +1,65 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/mapped_file.h"
+#include "base/utf8.h"
+#include "cli/command.h"
+#include "cli/lines.h"
+#include "engine/language_model.h"
+
+namespace wring::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  Common common;
+  std::string model, text, file;
+  bool add_special = false;
+};
+
+ordered_json tokenize(const text::Tokenizer& tokenizer, std::string_view text, bool add_special) {
+  std::vector<text::TokenId> ids = tokenizer.encode(text, text::Specials::kParse);
+  if (add_special && tokenizer.adds_bos() && tokenizer.bos()) ids.insert(ids.begin(), *tokenizer.bos());
+  return {{"ids", ids}, {"decoded", replace_invalid_utf8(tokenizer.decode(ids))}};
+}
+
+int run(const Options& o, bool has_text) {
+  if (has_text == !o.file.empty()) throw Error(ErrorCode::kUsage, "give either TEXT or --file", "tokenize");
+  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
+  const text::Tokenizer& tokenizer = files.require_tokenizer();
+  if (has_text) {
+    const ordered_json row = tokenize(tokenizer, o.text, o.add_special);
+    if (o.common.json) {
+      print_json(row);
+    } else {
+      print(fmt::format("{}\n", fmt::join(row["ids"].get<std::vector<int>>(), " ")));
+    }
+    return 0;
+  }
+  for_each_json_line(o.file, [&](const nlohmann::json& line, const std::string& where) {
+    if (!line.contains("text") || !line["text"].is_string()) {
+      throw Error(ErrorCode::kBadInput, "a string \"text\" is expected", where);
+    }
+    print_json(tokenize(tokenizer, line["text"].get_ref<const std::string&>(), o.add_special));
+  });
+  return 0;
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  auto text = std::make_shared<CLI::Option*>();
+  CLI::App* c = add_command(app, "tokenize", "token ids of a text, or of the lines of a JSONL file",
+                            "wring tokenize sample/hf \"Hello world\"", o->common,
+                            [o, text] { return run(*o, (*text)->count() > 0); });
+  c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
+  *text = c->add_option("TEXT", o->text, "the text; special tokens in it are recognised");
+  c->add_option("--file", o->file, "JSONL with {\"text\"} lines; gives {\"ids\",\"decoded\"} lines");
+  c->add_flag("--add-special", o->add_special, "put BOS in front if the model's definition has it");
+}
+
+}  // namespace wring::cli

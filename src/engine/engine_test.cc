@@ -1,0 +1,235 @@
+#include "engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "base/error.h"
+#include "engine/scheduler.h"
+#include "engine/testing.h"
+
+namespace wring::engine {
+namespace {
+
+using testing::data;
+using testing::read;
+using testing::read_ids;
+
+double deviation(const std::vector<float>& v) {
+  double sum = 0, squares = 0;
+  for (const float x : v) sum += x, squares += double{x} * x;
+  const double mean = sum / static_cast<double>(v.size());
+  return std::sqrt(squares / static_cast<double>(v.size()) - mean * mean);
+}
+
+double worst(std::span<const float> a, std::span<const float> b) {
+  double w = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) w = std::max(w, std::abs(double{a[i]} - double{b[i]}));
+  return w;
+}
+
+std::vector<float> flat(const Rows& rows) {
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < rows.count; ++i) out.insert(out.end(), rows.row(i).begin(), rows.row(i).end());
+  return out;
+}
+
+std::vector<float> all_logits(Engine& engine, std::span<const TokenId> ids,
+                              const std::vector<std::size_t>& chunks) {
+  const SequenceId s = engine.add_sequence();
+  std::vector<float> out;
+  for (std::size_t at = 0, i = 0; at < ids.size(); ++i) {
+    const std::size_t n = std::min(chunks[i % chunks.size()], ids.size() - at);
+    const StepResult r =
+        engine.step({{{s, static_cast<std::int64_t>(at), ids.subspan(at, n), Logits::kAll}}});
+    const std::vector<float> rows = flat(r.logits);
+    out.insert(out.end(), rows.begin(), rows.end());
+    engine.commit(s, static_cast<std::int64_t>(n));
+    at += n;
+  }
+  engine.remove_sequence(s);
+  return out;
+}
+
+struct Residuals final : ForwardObserver {
+  bool wants_inputs() const override { return false; }
+  void on_residual(int, const Rows& rows) override {
+    const std::vector<float> v = flat(rows);
+    values.insert(values.end(), v.begin(), v.end());
+  }
+  std::vector<float> values;
+};
+
+class Golden : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(Golden, LogitsAndHiddenStatesAreTheReferences) {
+  const auto golden =
+      formats::SafetensorsReader::open(data(std::string("arch/") + GetParam()) / "golden.safetensors");
+  const model::Model m = model::Model::open(data(std::string("arch/") + GetParam()));
+  Engine engine(m, {});
+  const std::vector<TokenId> ids = read_ids(golden, "input_ids");
+  const SequenceId s = engine.add_sequence();
+  Residuals residuals;
+  const StepResult r = engine.step({{{s, 0, ids, Logits::kAll}}}, &residuals);
+  const std::vector<float> want = read<float>(golden, "logits"), hidden = read<float>(golden, "hidden");
+  ASSERT_EQ(want.size(), static_cast<std::size_t>(r.logits.count * r.logits.columns));
+  EXPECT_LT(worst(flat(r.logits), want), 1e-4 * deviation(want));
+  ASSERT_EQ(hidden.size(), residuals.values.size());
+  EXPECT_LT(worst(residuals.values, hidden), 1e-4 * deviation(hidden));
+}
+
+TEST_P(Golden, GreedyRepliesAreTheReferences) {
+  const auto golden =
+      formats::SafetensorsReader::open(data(std::string("arch/") + GetParam()) / "golden.safetensors");
+  const model::Model m = model::Model::open(data(std::string("arch/") + GetParam()));
+  Engine engine(m, {});
+  const std::vector<TokenId> ids = read_ids(golden, "greedy_ids");
+  std::vector<TokenId> got;
+  Scheduler scheduler(engine, {});
+  Request request;
+  request.prompt.assign(ids.begin(), ids.begin() + 16);
+  request.max_tokens = 16;
+  request.on_token = [&](TokenId id) {
+    got.push_back(id);
+    return true;
+  };
+  scheduler.submit(std::move(request));
+  scheduler.run(silent_progress());
+  EXPECT_EQ(got, std::vector<TokenId>(ids.begin() + 16, ids.end()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Llama, Golden, ::testing::Values("llama", "llama3_rope", "llama_linear_rope"));
+
+TEST(Engine, AGgufCopyComputesTheSameBits) {
+  const model::Model hf = model::Model::open(data("arch/llama")),
+                     gguf = model::Model::open(data("gguf/llama.gguf"));
+  Engine a(hf, {}), b(gguf, {});
+  const std::vector<TokenId> ids = {5, 9, 200, 17, 3, 319, 0, 44};
+  EXPECT_EQ(all_logits(a, ids, {8}), all_logits(b, ids, {8}));
+}
+
+class Invariance : public ::testing::Test {
+ protected:
+  Invariance() : model_(model::Model::open(data("arch/llama3_rope"))) {
+    for (int i = 0; i < 300; ++i) ids_.push_back((i * 7919 + i * i) % 320);
+  }
+  model::Model model_;
+  std::vector<TokenId> ids_;
+};
+
+TEST_F(Invariance, ChunksOfThePromptDoNotMatter) {
+  Engine engine(model_, {});
+  const std::vector<float> whole = all_logits(engine, ids_, {512});
+  for (const std::vector<std::size_t>& chunks : {std::vector<std::size_t>{1}, {7}, {64}, {3, 130, 1}}) {
+    EXPECT_EQ(all_logits(engine, ids_, chunks), whole) << chunks[0];
+  }
+}
+
+TEST_F(Invariance, ThreadsDoNotMatter) {
+  Engine one(model_, {.threads = 1}), three(model_, {.threads = 3});
+  EXPECT_EQ(all_logits(one, ids_, {50}), all_logits(three, ids_, {50}));
+}
+
+TEST_F(Invariance, BatchMatesDoNotMatter) {
+  Engine engine(model_, {});
+  const std::span<const TokenId> ids(ids_);
+  const std::vector<float> alone = all_logits(engine, ids.first(40), {40});
+  const SequenceId a = engine.add_sequence(), b = engine.add_sequence(), c = engine.add_sequence();
+  const StepResult r = engine.step({{{a, 0, ids.subspan(100, 77), Logits::kLast},
+                                     {b, 0, ids.first(40), Logits::kAll},
+                                     {c, 0, ids.subspan(3, 1), Logits::kNone}}});
+  EXPECT_EQ(r.first_row, (std::vector<std::int64_t>{0, 1, -1}));
+  const std::vector<float> rows = flat(r.logits);
+  EXPECT_EQ(std::vector<float>(rows.begin() + 320, rows.end()), alone);
+}
+
+TEST_F(Invariance, UncommittedPositionsLeaveNoTrace) {
+  Engine engine(model_, {});
+  const std::span<const TokenId> ids(ids_);
+  const std::vector<float> plain = all_logits(engine, ids.first(90), {60, 30});
+  const SequenceId s = engine.add_sequence();
+  engine.step({{{s, 0, ids.first(60), Logits::kNone}}});
+  engine.commit(s, 60);
+  engine.step({{{s, 60, ids.subspan(200, 20), Logits::kAll}}});  // a draft of which nothing is accepted
+  engine.commit(s, 0);
+  EXPECT_EQ(engine.length(s), 60);
+  const StepResult r = engine.step({{{s, 60, ids.subspan(60, 30), Logits::kAll}}});
+  EXPECT_EQ(flat(r.logits), std::vector<float>(plain.begin() + 60 * 320, plain.end()));
+}
+
+TEST_F(Invariance, ScheduledBatchesGiveTheRepliesOfSingleRequests) {
+  Engine engine(model_, {});
+  const auto reply = [&](int n_together, int sequences, int rows) {
+    std::vector<std::vector<TokenId>> replies(static_cast<std::size_t>(n_together));
+    Scheduler scheduler(engine, {.max_sequences = sequences, .max_step_rows = rows});
+    for (int i = 0; i < n_together; ++i) {
+      Request q;
+      q.prompt.assign(ids_.begin() + i, ids_.begin() + i + 20 + 3 * i);
+      q.max_tokens = 12;
+      q.sampling = {.temperature = i % 2 ? 0.9 : 0.0, .top_p = 0.95, .seed = 11};
+      q.on_token = [&replies, i](TokenId id) {
+        replies[static_cast<std::size_t>(i)].push_back(id);
+        return true;
+      };
+      scheduler.submit(std::move(q));
+    }
+    scheduler.run(silent_progress());
+    return replies;
+  };
+  const auto serial = reply(6, 1, 512);
+  EXPECT_EQ(reply(6, 6, 512), serial);
+  EXPECT_EQ(reply(6, 3, 5), serial);
+}
+
+TEST_F(Invariance, PromptLogitsArriveOnceInOrderWhateverTheChunks) {
+  Engine engine(model_, {});
+  const std::vector<float> whole = all_logits(engine, ids_, {512});
+  std::vector<float> got;
+  Scheduler scheduler(engine, {.max_logits_bytes = 10 * 320 * sizeof(float)});
+  Request q;
+  q.prompt = ids_;
+  q.prompt_logits = true;
+  q.on_prompt_logits = [&](std::int64_t first, const Rows& rows) {
+    EXPECT_EQ(static_cast<std::size_t>(first) * 320, got.size());
+    const std::vector<float> v = flat(rows);
+    got.insert(got.end(), v.begin(), v.end());
+  };
+  scheduler.submit(std::move(q));
+  scheduler.run(silent_progress());
+  EXPECT_EQ(got, whole);
+}
+
+TEST_F(Invariance, BrokenBatchesAreRefusedAndChangeNothing) {
+  Engine engine(model_, {});
+  const SequenceId s = engine.add_sequence();
+  const std::vector<TokenId> outside = {320}, fine = {1, 2};
+  EXPECT_THROW(engine.step({{{s, 0, outside, Logits::kAll}}}), Error);
+  EXPECT_THROW(engine.step({{{s, 5, fine, Logits::kAll}}}), Error);
+  EXPECT_THROW(engine.step({{{s + 1, 0, fine, Logits::kAll}}}), Error);
+  EXPECT_THROW(engine.step({{{s, 0, fine, Logits::kAll}, {s, 0, fine, Logits::kAll}}}), Error);
+  EXPECT_THROW(engine.step({{{s, 0, std::vector<TokenId>(513, 1), Logits::kNone}}}),
+               Error);  // the context is 512
+  EXPECT_THROW(engine.commit(s, 1), Error);
+  engine.step({{{s, 0, fine, Logits::kAll}}});
+  EXPECT_THROW(engine.commit(s, 3), Error);
+  engine.commit(s, 2);
+  EXPECT_EQ(engine.length(s), 2);
+}
+
+TEST_F(Invariance, TheCacheKeepsToItsLimitAndGetsPagesBack) {
+  const std::uint64_t page =
+      2 * 2 * 2 * 32 * 64 * sizeof(float);  // layers × heads × (k, v) × head_dim × positions
+  Engine engine(model_, {.kv_bytes = 2 * page});
+  const SequenceId a = engine.add_sequence(), b = engine.add_sequence();
+  engine.step({{{a, 0, std::span(ids_).first(128), Logits::kNone}}});
+  EXPECT_EQ(engine.memory().kv_bytes, 2 * page);
+  EXPECT_THROW(engine.step({{{b, 0, std::span(ids_).first(1), Logits::kNone}}}), Error);
+  engine.remove_sequence(a);
+  engine.step({{{b, 0, std::span(ids_).first(1), Logits::kNone}}});
+  EXPECT_EQ(engine.memory().kv_bytes, page);
+}
+
+}  // namespace
+}  // namespace wring::engine

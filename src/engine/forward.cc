@@ -1,0 +1,317 @@
+#include "engine/forward.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/portable_math.h"
+
+namespace wring::engine {
+namespace {
+
+// A panel of dequantized rows should stay in a core's second-level cache while all tokens pass over it.
+constexpr std::size_t kPanelBytes = 128 << 10;
+constexpr std::size_t kMaxPanelRows = 64;
+// Queries of one attention task: enough to reuse each loaded key, few enough to share a prompt among threads.
+constexpr std::int64_t kTaskQueries = 32;
+// Rows of element-wise work handed to a thread at a time.
+constexpr std::size_t kRowsPerPiece = 8;
+
+std::size_t z(std::int64_t n) {
+  return static_cast<std::size_t>(n);
+}
+
+}  // namespace
+
+Forward::Forward(const model::Model& model, KvCache& cache, ThreadPool& pool)
+    : model_(&model), cache_(&cache), pool_(&pool), kernels_(&kernels::kernels()) {
+  const model::ModelSpec& spec = model.spec();
+  embedding_ = &model.weight(spec.embedding + ".weight");
+  if (!kernels::has_dequantize(embedding_->type())) make_linear(spec.head);  // says what is missing
+  for (const model::LayerSpec& l : spec.layers) {
+    Layer layer;
+    layer.attention = &l.attention;
+    layer.input_norm = make_norm(l.input_norm);
+    layer.post_norm = make_norm(l.post_attention_norm);
+    layer.q = make_linear(l.attention.q);
+    layer.k = make_linear(l.attention.k);
+    layer.v = make_linear(l.attention.v);
+    layer.o = make_linear(l.attention.o);
+    layer.gate = make_linear(l.mlp.gate);
+    layer.up = make_linear(l.mlp.up);
+    layer.down = make_linear(l.mlp.down);
+    layers_.push_back(std::move(layer));
+  }
+  final_norm_ = make_norm(spec.final_norm);
+  head_ = make_linear(spec.head);
+  scratch_.resize(z(pool.threads()));
+  std::size_t panel = 0;
+  for (const Layer& l : layers_) {
+    for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) {
+      panel = std::max(panel, m->panel_rows * z(m->weight->columns));
+    }
+  }
+  panel = std::max(panel, head_.panel_rows * z(head_.weight->columns));
+  for (Scratch& s : scratch_) s.panel.reserve(panel);
+}
+
+std::vector<float> Forward::read_vector(const std::string& name) {
+  const model::Weight& w = model_->weight(name);
+  std::vector<float> values(z(w.columns));
+  kernels_->dequantize(w.type(), w.tensor->data.data(), values.data(), values.size());
+  return values;
+}
+
+Forward::Linear Forward::make_linear(const model::LinearSpec& spec) {
+  Linear linear;
+  linear.weight = &model_->weight(spec.name + ".weight");
+  if (!kernels::has_dequantize(linear.weight->type())) {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("type {} cannot be computed with", formats::name_of(linear.weight->type())),
+                fmt::format("{}, tensor {}", linear.weight->tensor->file, linear.weight->tensor->name));
+  }
+  if (spec.bias) linear.bias = read_vector(spec.name + ".bias");
+  const std::size_t fit = kPanelBytes / (sizeof(float) * z(linear.weight->columns));
+  linear.panel_rows = std::clamp<std::size_t>(fit / 4 * 4, 4, kMaxPanelRows);
+  return linear;
+}
+
+Forward::Norm Forward::make_norm(const model::NormSpec& spec) {
+  return {read_vector(spec.name + ".weight"), spec.weight_offset, spec.eps};
+}
+
+void Forward::reserve(const RowPlan& plan) {
+  const std::size_t rows = plan.ids.size();
+  const model::ModelSpec& spec = model_->spec();
+  residual_.reserve(rows * z(spec.hidden_size));
+  normed_.reserve(rows * z(spec.hidden_size));
+  update_.reserve(rows * z(spec.hidden_size));
+  std::size_t pages = 0;
+  for (const RowSpan& span : plan.spans) pages = std::max(pages, span.table->size());
+  for (const model::LayerSpec& l : spec.layers) {
+    q_.reserve(rows * z(l.attention.q.rows));
+    attended_.reserve(rows * z(l.attention.q.rows));
+    k_.reserve(rows * z(l.attention.k.rows));
+    v_.reserve(rows * z(l.attention.v.rows));
+    gate_.reserve(rows * z(l.mlp.gate.rows));
+    up_.reserve(rows * z(l.mlp.up.rows));
+    const model::AttentionSpec& a = l.attention;
+    for (Scratch& s : scratch_) {
+      s.attention.reserve(kernels::attention_scratch_floats(kTaskQueries, a.num_heads / a.num_kv_heads,
+                                                            a.head_dim, a.head_dim));
+    }
+  }
+  cosine_.reserve(rows * spec.rope_inverse_frequencies.size());
+  sine_.reserve(rows * spec.rope_inverse_frequencies.size());
+  last_.reserve(plan.wanted_rows.size() * z(spec.hidden_size));
+  logits_.reserve(plan.wanted_rows.size() * z(spec.vocab_size));
+  for (Scratch& s : scratch_) {
+    s.k_pages.resize(std::max(s.k_pages.size(), pages));
+    s.v_pages.resize(std::max(s.v_pages.size(), pages));
+  }
+  plan_attention(plan);
+}
+
+void Forward::plan_attention(const RowPlan& plan) {
+  tasks_.clear();
+  if (layers_.empty()) return;
+  const int kv_heads = layers_.front().attention->num_kv_heads;
+  for (const RowSpan& span : plan.spans) {
+    // The last queries see the most keys: they come first, so that no thread is left with a long task at the
+    // end.
+    for (std::int64_t end = span.count; end > 0; end -= kTaskQueries) {
+      const std::int64_t begin = std::max<std::int64_t>(0, end - kTaskQueries);
+      for (int h = 0; h < kv_heads; ++h) tasks_.push_back({&span, begin, static_cast<int>(end - begin), h});
+    }
+  }
+}
+
+Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
+  const model::ModelSpec& spec = model_->spec();
+  const std::size_t hidden = z(spec.hidden_size);
+  const auto rows = static_cast<std::int64_t>(plan.ids.size());
+  const auto show_residual = [&](int layer) {
+    if (observer) observer->on_residual(layer, {residual_.data(), rows, spec.hidden_size, hidden});
+  };
+  embed(plan);
+  fill_rope_tables(plan);
+  show_residual(-1);
+  for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
+    block(i, plan, observer);
+    show_residual(i);
+  }
+  const auto wanted = static_cast<std::int64_t>(plan.wanted_rows.size());
+  if (wanted == 0) return {};
+  for (std::int64_t i = 0; i < wanted; ++i) {
+    std::memcpy(last_.data() + z(i) * hidden, residual_.data() + z(plan.wanted_rows[z(i)]) * hidden,
+                hidden * sizeof(float));
+  }
+  normalize(final_norm_, last_.data(), wanted, last_.data());
+  linear(head_, last_.data(), wanted, logits_.data());
+  return {logits_.data(), wanted, spec.vocab_size, z(spec.vocab_size)};
+}
+
+void Forward::embed(const RowPlan& plan) {
+  const std::size_t hidden = z(model_->spec().hidden_size);
+  for (std::size_t r = 0; r < plan.ids.size(); ++r) {
+    kernels_->dequantize(embedding_->type(), embedding_->row_data(plan.ids[r]), residual_.data() + r * hidden,
+                         hidden);
+  }
+}
+
+void Forward::fill_rope_tables(const RowPlan& plan) {
+  const model::ModelSpec& spec = model_->spec();
+  const std::vector<float>& frequencies = spec.rope_inverse_frequencies;
+  const std::size_t half = frequencies.size();
+  pool_->for_pieces(plan.ids.size(), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t r = begin; r < end; ++r) {
+      for (std::size_t i = 0; i < half; ++i) {
+        // The angle is a float32 product, as in the reference implementations.
+        const float angle = static_cast<float>(plan.positions[r]) * frequencies[i];
+        cosine_.data()[r * half + i] =
+            static_cast<float>(portable_cos(static_cast<double>(angle))) * spec.rope_magnitude;
+        sine_.data()[r * half + i] =
+            static_cast<float>(portable_sin(static_cast<double>(angle))) * spec.rope_magnitude;
+      }
+    }
+  });
+}
+
+void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
+  const Layer& l = layers_[z(index)];
+  const auto rows = static_cast<std::int64_t>(plan.ids.size());
+  const bool show = observer != nullptr && observer->wants_inputs();
+  const auto show_input = [&](model::Site site, const float* x, std::int64_t columns) {
+    if (show) observer->on_input(index, site, {x, rows, columns, z(columns)});
+  };
+
+  normalize(l.input_norm, residual_.data(), rows, normed_.data());
+  show_input(model::Site::kQkv, normed_.data(), l.q.weight->columns);
+  linear(l.q, normed_.data(), rows, q_.data());
+  linear(l.k, normed_.data(), rows, k_.data());
+  linear(l.v, normed_.data(), rows, v_.data());
+  attend(index, plan);
+  show_input(model::Site::kO, attended_.data(), l.o.weight->columns);
+  linear(l.o, attended_.data(), rows, update_.data());
+  add_residual(rows);
+
+  normalize(l.post_norm, residual_.data(), rows, normed_.data());
+  show_input(model::Site::kGateUp, normed_.data(), l.gate.weight->columns);
+  linear(l.gate, normed_.data(), rows, gate_.data());
+  linear(l.up, normed_.data(), rows, up_.data());
+  const std::size_t inner = z(l.gate.weight->rows);
+  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
+    kernels_->silu_mul(gate_.data() + begin * inner, up_.data() + begin * inner, (end - begin) * inner);
+  });
+  show_input(model::Site::kDown, gate_.data(), l.down.weight->columns);
+  linear(l.down, gate_.data(), rows, update_.data());
+  add_residual(rows);
+}
+
+void Forward::attend(int index, const RowPlan& plan) {
+  const model::AttentionSpec& a = *layers_[z(index)].attention;
+  const std::size_t head_dim = z(a.head_dim), half = head_dim / 2;
+  for (const RowSpan& span : plan.spans) {
+    pool_->for_pieces(z(span.count), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const std::size_t row = z(span.first_row) + i;
+        const float* cosine = cosine_.data() + row * half;
+        const float* sine = sine_.data() + row * half;
+        float* q = q_.data() + row * z(a.q.rows);
+        for (int h = 0; h < a.num_heads; ++h) kernels_->rope_half(q + z(h) * head_dim, cosine, sine, half);
+        const std::int64_t position = span.first_position + static_cast<std::int64_t>(i);
+        const PageId page = (*span.table)[z(position / kernels::kPageTokens)];
+        const int slot = static_cast<int>(position % kernels::kPageTokens);
+        for (int h = 0; h < a.num_kv_heads; ++h) {
+          float* k = k_.data() + row * z(a.k.rows) + z(h) * head_dim;
+          kernels_->rope_half(k, cosine, sine, half);
+          kernels_->store_kv(k, v_.data() + row * z(a.v.rows) + z(h) * head_dim, a.head_dim, a.head_dim, slot,
+                             cache_->keys(page, index, h), cache_->values(page, index, h));
+        }
+      }
+    });
+  }
+  pool_->for_pieces(tasks_.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
+    for (std::size_t i = begin; i < end; ++i) attend_task(index, tasks_[i], scratch_[z(worker)]);
+  });
+}
+
+void Forward::attend_task(int index, const AttentionTask& task, Scratch& scratch) {
+  const model::AttentionSpec& a = *layers_[z(index)].attention;
+  const std::int64_t first_position = task.span->first_position + task.first;
+  const std::int64_t pages =
+      (first_position + task.queries + kernels::kPageTokens - 1) / kernels::kPageTokens;
+  for (std::int64_t p = 0; p < pages; ++p) {
+    const PageId page = (*task.span->table)[z(p)];
+    scratch.k_pages[z(p)] = cache_->keys(page, index, task.kv_head);
+    scratch.v_pages[z(p)] = cache_->values(page, index, task.kv_head);
+  }
+  const std::size_t width = z(a.q.rows);
+  const int group = a.num_heads / a.num_kv_heads;
+  const std::size_t at =
+      z(task.span->first_row + task.first) * width + z(task.kv_head) * z(group) * z(a.head_dim);
+  kernels::AttentionArgs args = {};
+  args.q = q_.data() + at;
+  args.q_stride = width;
+  args.queries = task.queries;
+  args.group = group;
+  args.head_dim = args.value_dim = a.head_dim;
+  args.first_position = first_position;
+  args.k_pages = scratch.k_pages.data();
+  args.v_pages = scratch.v_pages.data();
+  args.scale = a.scale;
+  args.out = attended_.data() + at;
+  args.out_stride = width;
+  args.scratch = scratch.attention.data();
+  kernels_->attention(args);
+}
+
+void Forward::normalize(const Norm& norm, const float* x, std::int64_t rows, float* y) {
+  const std::size_t n = norm.weight.size();
+  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t r = begin; r < end; ++r) {
+      kernels_->rms_norm(x + r * n, norm.weight.data(), norm.offset, n, norm.eps, y + r * n);
+    }
+  });
+}
+
+void Forward::linear(const Linear& linear, const float* x, std::int64_t rows, float* y) {
+  const model::Weight& w = *linear.weight;
+  const std::size_t k = z(w.columns), n = z(w.rows);
+  pool_->for_pieces(n, linear.panel_rows, [&](std::size_t begin, std::size_t end, int worker) {
+    const float* panel = scratch_[z(worker)].panel.data();
+    if (w.type() == formats::QuantType::kF32 && w.paired_head_dim == 0) {
+      panel = reinterpret_cast<const float*>(w.row_data(static_cast<std::int64_t>(begin)));
+    } else {
+      for (std::size_t r = begin; r < end; ++r) {
+        kernels_->dequantize(w.type(), w.row_data(static_cast<std::int64_t>(r)),
+                             scratch_[z(worker)].panel.data() + (r - begin) * k, k);
+      }
+    }
+    kernels_->matmul(panel, k, end - begin, x, k, z(rows), k, y + begin, n);
+    if (linear.bias.empty()) return;
+    for (std::size_t t = 0; t < z(rows); ++t)
+      kernels_->add(y + t * n + begin, linear.bias.data() + begin, end - begin);
+  });
+}
+
+void Forward::add_residual(std::int64_t rows) {
+  const std::size_t hidden = z(model_->spec().hidden_size);
+  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
+    kernels_->add(residual_.data() + begin * hidden, update_.data() + begin * hidden, (end - begin) * hidden);
+  });
+}
+
+std::uint64_t Forward::workspace_bytes() const {
+  std::uint64_t n = 0;
+  for (const AlignedBuffer<float>* b : {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_,
+                                        &update_, &cosine_, &sine_, &last_, &logits_}) {
+    n += b->bytes();
+  }
+  for (const Scratch& s : scratch_) n += s.panel.bytes() + s.attention.bytes();
+  return n;
+}
+
+}  // namespace wring::engine

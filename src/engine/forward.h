@@ -1,0 +1,115 @@
+// The one forward pass: reads a ModelSpec and computes a laid-out batch in exact mode. Nothing here throws:
+// everything that can fail was done when the batch was prepared (engine.cc).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/thread_pool.h"
+#include "engine/batch.h"
+#include "engine/kv_cache.h"
+#include "engine/observer.h"
+#include "kernels/kernel_table.h"
+#include "model/model.h"
+
+namespace wring::engine {
+
+/// Some consecutive rows of a step that belong to one sequence.
+struct RowSpan {
+  std::int64_t first_row = 0;
+  std::int64_t count = 0;
+  std::int64_t first_position = 0;
+  const BlockTable* table = nullptr;
+};
+
+/// A batch laid out in rows: what compute() needs and nothing else.
+struct RowPlan {
+  std::vector<TokenId> ids;               // by row
+  std::vector<std::int64_t> positions;    // by row
+  std::vector<RowSpan> spans;             // by item
+  std::vector<std::int64_t> wanted_rows;  // rows whose logits are asked for, rising
+};
+
+class Forward {
+ public:
+  /// Resolves every weight that the spec names. `model`, `cache` and `pool` must outlive this.
+  Forward(const model::Model& model, KvCache& cache, ThreadPool& pool);
+
+  /// Makes room for a plan. The only part that allocates.
+  void reserve(const RowPlan& plan);
+
+  /// Computes the plan; returns the wanted logits. Precondition: reserve(plan) and pages for every position.
+  Rows compute(const RowPlan& plan, ForwardObserver* observer) noexcept;
+
+  std::uint64_t workspace_bytes() const;
+
+ private:
+  struct Linear {
+    const model::Weight* weight = nullptr;
+    std::vector<float> bias;  // empty: none
+    std::size_t panel_rows = 0;
+  };
+  struct Norm {
+    std::vector<float> weight;
+    float offset = 0, eps = 0;
+  };
+  struct Layer {
+    const model::AttentionSpec* attention = nullptr;
+    Norm input_norm, post_norm;
+    Linear q, k, v, o, gate, up, down;
+  };
+  /// What one thread needs for itself.
+  struct Scratch {
+    AlignedBuffer<float> panel;  // dequantized rows of a weight
+    AlignedBuffer<float> attention;
+    std::vector<const float*> k_pages, v_pages;
+  };
+  /// A piece of attention that one thread does at a time: some queries of one sequence over one key/value
+  /// head.
+  struct AttentionTask {
+    const RowSpan* span;
+    std::int64_t first;  // query within the span
+    int queries;
+    int kv_head;
+  };
+
+  Linear make_linear(const model::LinearSpec& spec);
+  Norm make_norm(const model::NormSpec& spec);
+  std::vector<float> read_vector(const std::string& name);
+
+  void embed(const RowPlan& plan);
+  void fill_rope_tables(const RowPlan& plan);
+  void block(int index, const RowPlan& plan, ForwardObserver* observer);
+  void attend(int index, const RowPlan& plan);
+  void attend_task(int index, const AttentionTask& task, Scratch& scratch);
+  void plan_attention(const RowPlan& plan);
+  void normalize(const Norm& norm, const float* x, std::int64_t rows, float* y);
+  void linear(const Linear& linear, const float* x, std::int64_t rows, float* y);
+  void add_residual(std::int64_t rows);
+
+  const model::Model* model_;
+  KvCache* cache_;
+  ThreadPool* pool_;
+  const kernels::KernelTable* kernels_;
+
+  const model::Weight* embedding_ = nullptr;
+  std::vector<Layer> layers_;
+  Norm final_norm_;
+  Linear head_;
+
+  // Workspace, by row: (rows, …).
+  AlignedBuffer<float> residual_;       // hidden_size
+  AlignedBuffer<float> normed_;         // hidden_size
+  AlignedBuffer<float> q_, k_, v_;      // heads * head_dim
+  AlignedBuffer<float> attended_;       // num_heads * head_dim
+  AlignedBuffer<float> gate_, up_;      // intermediate_size
+  AlignedBuffer<float> update_;         // hidden_size: what a sublayer adds
+  AlignedBuffer<float> cosine_, sine_;  // head_dim / 2
+  AlignedBuffer<float> last_;           // (wanted rows, hidden_size)
+  AlignedBuffer<float> logits_;         // (wanted rows, vocab_size)
+  std::vector<AttentionTask> tasks_;
+  std::vector<Scratch> scratch_;  // by worker
+};
+
+}  // namespace wring::engine

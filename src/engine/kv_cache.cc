@@ -1,0 +1,44 @@
+#include "engine/kv_cache.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace wring::engine {
+
+KvCache::KvCache(const model::ModelSpec& spec, std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {
+  for (const model::LayerSpec& layer : spec.layers) {
+    const std::size_t head_floats =
+        std::size_t{2} * static_cast<std::size_t>(layer.attention.head_dim) * kernels::kPageTokens;
+    layers_.push_back({page_floats_, head_floats, layer.attention.head_dim});
+    page_floats_ += head_floats * static_cast<std::size_t>(layer.attention.num_kv_heads);
+  }
+}
+
+void KvCache::grow(BlockTable& table, std::int64_t positions) {
+  const auto wanted = static_cast<std::size_t>((positions + kernels::kPageTokens - 1) / kernels::kPageTokens);
+  if (wanted <= table.size()) return;
+  const std::size_t missing = wanted - table.size();
+  if (missing > free_.size() && limit_bytes_ != 0) {
+    const std::uint64_t needed = (pages_.size() + missing - free_.size()) * page_bytes();
+    if (needed > limit_bytes_) {
+      throw Error(ErrorCode::kIo, fmt::format("the key/value cache is full: {} bytes needed, {} allowed",
+                                              needed, limit_bytes_));
+    }
+  }
+  while (free_.size() < missing) {
+    pages_.emplace_back(page_floats_);
+    free_.push_back(static_cast<PageId>(pages_.size() - 1));
+  }
+  for (std::size_t i = 0; i < missing; ++i) {
+    table.push_back(free_.back());
+    free_.pop_back();
+  }
+}
+
+void KvCache::release(BlockTable& table) {
+  free_.insert(free_.end(), table.begin(), table.end());
+  table.clear();
+}
+
+}  // namespace wring::engine

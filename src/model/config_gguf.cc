@@ -1,0 +1,129 @@
+// The same hyper-parameters from GGUF metadata: "<architecture>.<key>", in the names that llama.cpp writes.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "formats/gguf.h"
+#include "model/config.h"
+
+namespace wring::model {
+namespace {
+
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxContext = std::int64_t{1} << 30;
+
+double number_in(const formats::GgufReader& file, const std::string& key, double value, double low,
+                 double high) {
+  if (value >= low && value <= high) return value;
+  throw Error(ErrorCode::kBadInput, fmt::format("{} is {}, outside [{}, {}]", key, value, low, high),
+              file.file());
+}
+
+RopeParameters read_rope(const formats::GgufReader& file, const std::string& prefix, std::int64_t head_dim) {
+  RopeParameters rope;
+  const std::string theta = prefix + "rope.freq_base";
+  rope.rope_theta = number_in(file, theta, file.number_or(theta, 10000.0), 1e-3, 1e12);
+  const std::string type = file.string_or(prefix + "rope.scaling.type", "none");
+  if (type == "linear") {
+    rope.rope_type = "linear";
+    const std::string factor = prefix + "rope.scaling.factor";
+    rope.factor = number_in(file, factor, file.number(factor), 1e-3, 1e6);
+  } else if (type != "none") {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("{}rope.scaling.type {} is not supported", prefix, type), file.file(),
+                "supported: none, linear, and rope_freqs.weight");
+  }
+  const std::int64_t rotated = file.integer_or(prefix + "rope.dimension_count", head_dim, 1, kMaxSize);
+  if (rotated != head_dim) {
+    throw Error(
+        ErrorCode::kNotSupported,
+        fmt::format("{}rope.dimension_count {} differs from the head size {}", prefix, rotated, head_dim),
+        file.file());
+  }
+  if (const formats::TensorInfo* freqs = file.find("rope_freqs.weight")) {
+    if (freqs->type != formats::QuantType::kF32 ||
+        freqs->elements() != static_cast<std::uint64_t>(head_dim / 2)) {
+      throw Error(ErrorCode::kBadInput,
+                  fmt::format("rope_freqs.weight has {} values of type {}, {} of type F32 are expected",
+                              freqs->elements(), formats::name_of(freqs->type), head_dim / 2),
+                  file.file());
+    }
+    rope.freq_divisors.resize(freqs->elements());
+    std::copy_n(freqs->data.data(), freqs->data.size(),
+                reinterpret_cast<std::byte*>(rope.freq_divisors.data()));
+    for (const float d : rope.freq_divisors) number_in(file, "a value of rope_freqs.weight", d, 1e-6, 1e9);
+  }
+  return rope;
+}
+
+}  // namespace
+
+ModelConfig read_gguf_config(const formats::GgufReader& file) {
+  ModelConfig c;
+  c.model_type = file.string("general.architecture");
+  if (c.model_type != "llama") {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("general.architecture {} is not supported", c.model_type), file.file(),
+                "supported: llama");
+  }
+  const std::string p = c.model_type + ".";
+  c.hidden_size = file.integer(p + "embedding_length", 1, kMaxSize);
+  c.intermediate_size = file.integer(p + "feed_forward_length", 1, kMaxSize);
+  c.num_hidden_layers = file.integer(p + "block_count", 1, 4096);
+  c.num_attention_heads = file.integer(p + "attention.head_count", 1, kMaxSize);
+  c.num_key_value_heads =
+      file.integer_or(p + "attention.head_count_kv", c.num_attention_heads, 1, c.num_attention_heads);
+  if (c.num_attention_heads % c.num_key_value_heads != 0) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{}attention.head_count_kv {} does not divide head_count {}", p,
+                            c.num_key_value_heads, c.num_attention_heads),
+                file.file());
+  }
+  const std::string key_length = p + "attention.key_length";
+  if (!file.has(key_length) && c.hidden_size % c.num_attention_heads != 0) {
+    throw Error(
+        ErrorCode::kBadInput,
+        fmt::format("{}embedding_length {} is not a multiple of head_count {} and key_length is not given", p,
+                    c.hidden_size, c.num_attention_heads),
+        file.file());
+  }
+  c.head_dim = file.integer_or(key_length, c.hidden_size / c.num_attention_heads, 1, 4096);
+  if (c.head_dim % 2 != 0) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("head size {} is odd: rotary positions need pairs", c.head_dim), file.file());
+  }
+  if (file.integer_or(p + "attention.value_length", c.head_dim, 1, 4096) != c.head_dim) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("{}attention.value_length differs from key_length", p),
+                file.file());
+  }
+  if (file.integer_or(p + "expert_count", 0, 0, kMaxSize) != 0) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_count: experts are not supported", p),
+                file.file());
+  }
+  c.max_position_embeddings = file.integer(p + "context_length", 1, kMaxContext);
+  const std::string eps = p + "attention.layer_norm_rms_epsilon";
+  c.rms_norm_eps = number_in(file, eps, file.number(eps), 0, 1);
+  c.rope = read_rope(file, p, c.head_dim);
+
+  const formats::TensorInfo* embedding = file.find("token_embd.weight");
+  if (embedding == nullptr || embedding->shape.size() != 2) {
+    throw Error(ErrorCode::kBadInput, "tensor token_embd.weight is missing or not a matrix", file.file());
+  }
+  c.vocab_size = static_cast<std::int64_t>(embedding->shape[0]);
+  if (c.vocab_size > kMaxSize) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("token_embd.weight has {} rows, at most {}", c.vocab_size, kMaxSize),
+                file.file());
+  }
+  c.tie_word_embeddings = file.find("output.weight") == nullptr;
+  c.attention_bias = file.find("blk.0.attn_q.bias") != nullptr;
+  c.mlp_bias = file.find("blk.0.ffn_down.bias") != nullptr;
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"}) {
+    if (!file.has(key)) continue;
+    const auto id = static_cast<std::int32_t>(file.integer(key, 0, c.vocab_size - 1));
+    if (std::find(c.eos_token_ids.begin(), c.eos_token_ids.end(), id) == c.eos_token_ids.end())
+      c.eos_token_ids.push_back(id);
+  }
+  return c;
+}
+
+}  // namespace wring::model

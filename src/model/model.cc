@@ -1,0 +1,220 @@
+#include "model/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/hash.h"
+#include "model/names.h"
+
+namespace wring::model {
+namespace {
+
+namespace fs = std::filesystem;
+using formats::QuantType;
+using formats::TensorInfo;
+
+std::string shape_text(std::span<const std::uint64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
+
+// Buffers that old checkpoints carry along and that follow from the configuration.
+bool is_derived_buffer(std::string_view name) {
+  return name.ends_with(".rotary_emb.inv_freq");
+}
+
+bool is_readable_weight(QuantType type) {
+  const bool integers = (type >= QuantType::kI8 && type <= QuantType::kI64) || type >= QuantType::kU8;
+  return !integers && type != QuantType::kQ8_1 && type != QuantType::kQ8_K;  // the last two hold activations
+}
+
+}  // namespace
+
+struct Model::State {
+  fs::path path;
+  ModelConfig config;
+  ModelSpec spec;
+  std::optional<formats::GgufReader> gguf;
+  std::optional<formats::SafetensorsReader> safetensors;
+  std::vector<Weight> weights;
+  std::unordered_map<std::string_view, std::size_t> by_name;  // into weights; keys are the weights' own names
+  std::unordered_set<const TensorInfo*> used;
+  std::vector<std::string> warnings;
+
+  const std::vector<TensorInfo>& tensors() const { return gguf ? gguf->tensors() : safetensors->tensors(); }
+
+  void load_weights();
+  void add(const std::string& name, std::int64_t rows, std::int64_t columns, int rotary_head_dim = 0);
+  void add_linear(const LinearSpec& linear);
+  void refuse_unused() const;
+};
+
+void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t columns,
+                       int rotary_head_dim) {
+  const bool vector = rows == 1;
+  const std::string stored = gguf ? gguf_name(name).value_or(name) : name;
+  const TensorInfo* tensor = gguf ? gguf->find(stored) : safetensors->find(stored);
+  if (tensor == nullptr) {
+    throw Error(ErrorCode::kBadInput, fmt::format("tensor {} is missing", stored), path.string(),
+                "the file is incomplete, or its configuration is another model's");
+  }
+  const std::string where = fmt::format("{}, tensor {}", tensor->file, stored);
+  std::vector<std::uint64_t> expected = {static_cast<std::uint64_t>(columns)};
+  if (!vector) expected.insert(expected.begin(), static_cast<std::uint64_t>(rows));
+  if (tensor->shape != expected) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("shape {} found, {} expected from the configuration", shape_text(tensor->shape),
+                            shape_text(expected)),
+                where);
+  }
+  if (!is_readable_weight(tensor->type)) {
+    throw Error(
+        ErrorCode::kBadInput,
+        fmt::format("dtype {} is not a float type that a weight can have", formats::name_of(tensor->type)),
+        where);
+  }
+  if (vector && !formats::is_plain_float(tensor->type)) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("type {} found, a vector is F32, F16 or BF16", formats::name_of(tensor->type)),
+                where);
+  }
+  used.insert(tensor);
+  Weight weight{name, tensor, rows, columns, gguf ? rotary_head_dim : 0};
+  weights.push_back(std::move(weight));
+}
+
+void Model::State::add_linear(const LinearSpec& linear) {
+  add(linear.name + ".weight", linear.rows, linear.columns, linear.rotary_head_dim);
+  if (linear.bias) add(linear.name + ".bias", 1, linear.rows);
+}
+
+void Model::State::load_weights() {
+  add(spec.embedding + ".weight", spec.vocab_size, spec.hidden_size);
+  for (const LayerSpec& layer : spec.layers) {
+    add(layer.input_norm.name + ".weight", 1, layer.input_norm.size);
+    for (const LinearSpec* l :
+         {&layer.attention.q, &layer.attention.k, &layer.attention.v, &layer.attention.o})
+      add_linear(*l);
+    add(layer.post_attention_norm.name + ".weight", 1, layer.post_attention_norm.size);
+    for (const LinearSpec* l : {&layer.mlp.gate, &layer.mlp.up, &layer.mlp.down}) add_linear(*l);
+  }
+  add(spec.final_norm.name + ".weight", 1, spec.final_norm.size);
+  if (spec.head.name != spec.embedding) add_linear(spec.head);
+  for (std::size_t i = 0; i < weights.size(); ++i) by_name.emplace(weights[i].name, i);
+}
+
+void Model::State::refuse_unused() const {
+  for (const TensorInfo& tensor : tensors()) {
+    if (used.contains(&tensor) || is_derived_buffer(tensor.name)) continue;
+    if (gguf && tensor.name == "rope_freqs.weight") continue;  // read with the configuration
+    if (tensor.name == "lm_head.weight" && config.tie_word_embeddings) {
+      // A copy of the tied embedding, as some exporters write it. Anything else there would be another model.
+      const TensorInfo& embedding = *weights.front().tensor;
+      if (tensor.type == embedding.type && std::ranges::equal(tensor.data, embedding.data)) continue;
+      throw Error(ErrorCode::kBadInput,
+                  "lm_head.weight differs from the embedding although tie_word_embeddings is true",
+                  fmt::format("{}, tensor {}", tensor.file, tensor.name));
+    }
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("tensor {} is not part of a {} model of {} layers", tensor.name,
+                            config.model_type, config.num_hidden_layers),
+                tensor.file, "the configuration may be another model's");
+  }
+}
+
+Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Model::~Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+
+Model Model::open(const fs::path& path) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) {
+    state->config = read_hf_config(path);
+    state->safetensors = formats::SafetensorsReader::open(path);
+    state->warnings = state->safetensors->warnings();
+  } else {
+    state->gguf = formats::GgufReader::open(path);
+    state->config = read_gguf_config(*state->gguf);
+  }
+  state->spec = make_spec(state->config);
+  state->load_weights();
+  state->refuse_unused();
+  return Model(std::move(state));
+}
+
+const fs::path& Model::path() const {
+  return state_->path;
+}
+const ModelConfig& Model::config() const {
+  return state_->config;
+}
+const ModelSpec& Model::spec() const {
+  return state_->spec;
+}
+const std::vector<Weight>& Model::weights() const {
+  return state_->weights;
+}
+const formats::GgufReader* Model::gguf() const {
+  return state_->gguf ? &*state_->gguf : nullptr;
+}
+const std::vector<std::string>& Model::warnings() const {
+  return state_->warnings;
+}
+
+const Weight& Model::weight(std::string_view name) const {
+  const auto found = state_->by_name.find(name);
+  if (found == state_->by_name.end())
+    throw Error(ErrorCode::kInternal, fmt::format("no weight {} in the spec", name));
+  return state_->weights[found->second];
+}
+
+std::uint64_t Model::parameters() const {
+  std::uint64_t n = 0;
+  for (const Weight& w : state_->weights) n += w.tensor->elements();
+  return n;
+}
+
+std::uint64_t Model::payload_bytes() const {
+  std::uint64_t n = 0;
+  for (const Weight& w : state_->weights) n += w.tensor->data.size();
+  return n;
+}
+
+std::uint64_t Model::file_bytes() const {
+  return state_->gguf ? state_->gguf->file_bytes() : state_->safetensors->file_bytes();
+}
+
+bool Model::is_quantized() const {
+  return std::ranges::any_of(state_->weights,
+                             [](const Weight& w) { return !formats::is_plain_float(w.type()); });
+}
+
+std::string Model::revision() const {
+  const fs::path full = fs::absolute(state_->path).lexically_normal();
+  const fs::path folder = full.has_filename() ? full : full.parent_path();
+  return folder.parent_path().filename() == "snapshots" ? folder.filename().string() : std::string();
+}
+
+std::string Model::content_hash() const {
+  Sha256 hash;
+  for (const Weight& w : state_->weights) {
+    hash.update(fmt::format("{} {} {}x{} {}\n", w.name, formats::name_of(w.type()), w.rows, w.columns,
+                            w.paired_head_dim));
+    hash.update(w.tensor->data);
+  }
+  const ModelConfig& c = state_->config;
+  hash.update(fmt::format("{} heads {}/{} of {} eps {} rope {} theta {} factor {} {} {} {} [{}]",
+                          c.model_type, c.num_attention_heads, c.num_key_value_heads, c.head_dim,
+                          c.rms_norm_eps, c.rope.rope_type, c.rope.rope_theta, c.rope.factor,
+                          c.rope.low_freq_factor, c.rope.high_freq_factor,
+                          c.rope.original_max_position_embeddings, fmt::join(c.rope.freq_divisors, " ")));
+  return hash.finish_hex();
+}
+
+}  // namespace wring::model

@@ -1,0 +1,86 @@
+#include "model/names.h"
+
+#include <array>
+#include <utility>
+
+namespace wring::model {
+namespace {
+
+using Pair = std::pair<std::string_view, std::string_view>;  // Hugging Face's stem, GGUF's stem
+
+constexpr std::array<Pair, 3> kGlobal = {{
+    {"model.embed_tokens", "token_embd"},
+    {"model.norm", "output_norm"},
+    {"lm_head", "output"},
+}};
+
+// Below "model.layers.<i>." and "blk.<i>.".
+constexpr std::array<Pair, 9> kInBlock = {{
+    {"input_layernorm", "attn_norm"},
+    {"self_attn.q_proj", "attn_q"},
+    {"self_attn.k_proj", "attn_k"},
+    {"self_attn.v_proj", "attn_v"},
+    {"self_attn.o_proj", "attn_output"},
+    {"post_attention_layernorm", "ffn_norm"},
+    {"mlp.gate_proj", "ffn_gate"},
+    {"mlp.up_proj", "ffn_up"},
+    {"mlp.down_proj", "ffn_down"},
+}};
+
+constexpr std::string_view kHfBlock = "model.layers.";
+constexpr std::string_view kGgufBlock = "blk.";
+
+struct Split {
+  std::string_view layer, stem, suffix;  // "3", "mlp.down_proj", ".weight"; layer empty outside blocks
+};
+
+std::optional<Split> split(std::string_view name, std::string_view block_prefix) {
+  const std::size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return std::nullopt;
+  Split s{{}, name.substr(0, dot), name.substr(dot)};
+  if (s.suffix != ".weight" && s.suffix != ".bias") return std::nullopt;
+  if (!s.stem.starts_with(block_prefix)) return s;
+  s.stem.remove_prefix(block_prefix.size());
+  const std::size_t end = s.stem.find('.');
+  if (end == 0 || end == std::string_view::npos) return std::nullopt;
+  s.layer = s.stem.substr(0, end);
+  if (s.layer.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  s.stem.remove_prefix(end + 1);
+  return s;
+}
+
+template <std::size_t N>
+const Pair* find(const std::array<Pair, N>& table, std::string_view stem, bool by_hf) {
+  for (const Pair& pair : table) {
+    if ((by_hf ? pair.first : pair.second) == stem) return &pair;
+  }
+  return nullptr;
+}
+
+std::optional<std::string> translate(std::string_view name, bool from_hf) {
+  const std::optional<Split> s = split(name, from_hf ? kHfBlock : kGgufBlock);
+  if (!s) return std::nullopt;
+  const Pair* pair = s->layer.empty() ? find(kGlobal, s->stem, from_hf) : find(kInBlock, s->stem, from_hf);
+  if (pair == nullptr) return std::nullopt;
+  std::string out;
+  if (!s->layer.empty()) {
+    out += from_hf ? kGgufBlock : kHfBlock;
+    out += s->layer;
+    out += '.';
+  }
+  out += from_hf ? pair->second : pair->first;
+  out += s->suffix;
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::string> gguf_name(std::string_view hf_name) {
+  return translate(hf_name, true);
+}
+
+std::optional<std::string> hf_name(std::string_view gguf_name) {
+  return translate(gguf_name, false);
+}
+
+}  // namespace wring::model

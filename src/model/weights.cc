@@ -1,0 +1,14 @@
+#include "model/weights.h"
+
+namespace wring::model {
+
+std::int64_t paired_row(std::int64_t row, int head_dim) {
+  const std::int64_t head = row / head_dim, within = row % head_dim, half = head_dim / 2;
+  return head * head_dim + (within < half ? 2 * within : 2 * (within - half) + 1);
+}
+
+std::int64_t Weight::stored_row(std::int64_t row) const {
+  return paired_head_dim > 0 ? paired_row(row, paired_head_dim) : row;
+}
+
+}  // namespace wring::model
