@@ -1,0 +1,138 @@
+// The rules run as a chain: a piece goes through all later rules before the next one is cut, so that no list
+// of pieces of a long text is ever held (pretokenizer.h).
+#include "text/pretokenizer.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace wring::text {
+
+const std::string_view kGpt2Pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+namespace {
+
+// Joins parts into pieces as a behaviour says; at most one piece is held back.
+class Joiner {
+ public:
+  Joiner(SplitBehavior behavior, std::string_view text, const PreTokenizer::Emit& emit)
+      : behavior_(behavior), text_(text), emit_(emit) {}
+
+  void part(std::size_t begin, std::size_t end, bool is_match) {
+    switch (behavior_) {
+      case SplitBehavior::kIsolated:
+        put({begin, end, is_match});
+        return;
+      case SplitBehavior::kRemoved:
+        if (!is_match) put({begin, end, is_match});
+        return;
+      case SplitBehavior::kContiguous:
+        join({begin, end, is_match}, held_ && held_->is_match == is_match);
+        return;
+      case SplitBehavior::kMergedWithPrevious:  // of several matches in a row only the first
+        join({begin, end, is_match}, held_ && is_match && !held_->is_match);
+        return;
+      case SplitBehavior::kMergedWithNext:  // of several matches in a row only the last
+        join({begin, end, is_match}, held_ && !is_match && held_->is_match);
+        return;
+    }
+  }
+
+  void finish() {
+    if (held_) put(*held_);
+  }
+
+ private:
+  struct Part {
+    std::size_t begin, end;
+    bool is_match;
+  };
+
+  void put(const Part& p) const {
+    if (p.end > p.begin) emit_(text_.substr(p.begin, p.end - p.begin));
+  }
+
+  void join(const Part& p, bool with_held) {
+    if (with_held) {
+      held_->end = p.end;
+      held_->is_match = p.is_match;
+    } else {
+      finish();
+      held_ = p;
+    }
+  }
+
+  SplitBehavior behavior_;
+  std::string_view text_;
+  const PreTokenizer::Emit& emit_;
+  std::optional<Part> held_;
+};
+
+std::string_view name_of(SplitBehavior b) {
+  switch (b) {
+    case SplitBehavior::kRemoved:
+      return "Removed";
+    case SplitBehavior::kIsolated:
+      return "Isolated";
+    case SplitBehavior::kMergedWithPrevious:
+      return "MergedWithPrevious";
+    case SplitBehavior::kMergedWithNext:
+      return "MergedWithNext";
+    case SplitBehavior::kContiguous:
+      return "Contiguous";
+  }
+  return "";
+}
+
+}  // namespace
+
+void PreTokenizer::add_split(std::string_view pattern, SplitBehavior behavior, bool invert,
+                             std::string_view where) {
+  Rule rule{{}, behavior, invert};
+  rule.regex.emplace_back(pattern, where);
+  rules_.push_back(std::move(rule));
+}
+
+void PreTokenizer::add_prefix_space() {
+  rules_.emplace_back();
+}
+
+void PreTokenizer::split(std::string_view text, RegexSearch& search, const Emit& emit) const {
+  if (!text.empty()) apply(0, text, search, emit);
+}
+
+void PreTokenizer::apply(std::size_t index, std::string_view piece, RegexSearch& search,
+                         const Emit& emit) const {
+  if (index == rules_.size()) {
+    emit(piece);
+    return;
+  }
+  const Rule& rule = rules_[index];
+  if (rule.regex.empty()) {
+    const std::string with_blank = piece.starts_with(' ') ? std::string(piece) : fmt::format(" {}", piece);
+    apply(index + 1, with_blank, search, emit);
+    return;
+  }
+  const Emit next = [&](std::string_view part) { apply(index + 1, part, search, emit); };
+  Joiner joiner(rule.behavior, piece, next);
+  search.for_each_part(rule.regex.front(), piece, [&](std::size_t begin, std::size_t end, bool is_match) {
+    joiner.part(begin, end, is_match != rule.invert);
+  });
+  joiner.finish();
+}
+
+std::string PreTokenizer::definition() const {
+  std::string out;
+  for (const Rule& rule : rules_) {
+    if (rule.regex.empty()) {
+      out += "prefix_space\n";
+    } else {
+      out +=
+          fmt::format("split {} {} {}\n", name_of(rule.behavior), rule.invert, rule.regex.front().pattern());
+    }
+  }
+  return out;
+}
+
+}  // namespace wring::text
