@@ -198,18 +198,19 @@ void GgufWriter::declare(std::string_view name, QuantType type, std::span<const 
   }
   if (name.empty() || !is_valid_utf8(name))
     bug("a tensor's name must be valid UTF-8 and not empty", printable(name));
-  if (!s.names.emplace(name).second) bug("a tensor was declared twice", name);
+  if (s.names.contains(name)) bug("a tensor was declared twice", name);
   const QuantTypeInfo& info = info_of(type);
   const std::uint64_t columns = shape.empty() ? 1 : shape.back();
   if (!is_gguf_type(type) || shape.size() > kMaxRank || columns % info.block_size != 0) {
     bug(fmt::format("{} cannot be stored with shape {}", info.name, fmt::join(shape, " x ")), name);
   }
-  std::uint64_t rows = 1;
+  std::uint64_t elements = 1;
   for (const std::uint64_t d : shape) {
     if (d == 0) bug("a tensor has a dimension of zero", name);
-    if (&d != &shape.back()) rows *= d;
+    elements *= d;
   }
-  const std::uint64_t bytes = bytes_of(type, rows, columns);
+  const std::uint64_t bytes = bytes_of(type, elements / columns, columns);
+  s.names.emplace(name);
   s.tensors.push_back({std::string(name), type, {shape.begin(), shape.end()}, s.data_bytes, bytes});
   s.data_bytes += aligned(bytes);
 }

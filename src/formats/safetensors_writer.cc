@@ -75,13 +75,14 @@ void SafetensorsWriter::declare(std::string_view name, QuantType type, std::span
   State& s = *state_;
   if (s.in_data) bug("a tensor was declared after begin_data()", name);
   if (!is_valid_utf8(name) || name == "__metadata__") bug("not a tensor's name", printable(name));
-  if (!s.names.emplace(name).second) bug("a tensor was declared twice", name);
+  if (s.names.contains(name)) bug("a tensor was declared twice", name);
   const QuantTypeInfo& info = info_of(type);
   if (info.block_size != 1) bug(fmt::format("{} is not a safetensors type", info.name), name);
   // Readers view the data in place, so a tensor must begin at a multiple of its element's size.
   if (s.data_bytes % info.block_bytes != 0) bug("declare tensors of wider types first", name);
   std::uint64_t bytes = info.block_bytes;
   for (const std::uint64_t d : shape) bytes *= d;
+  s.names.emplace(name);
   s.tensors.push_back({std::string(name), type, {shape.begin(), shape.end()}, s.data_bytes, bytes});
   s.data_bytes += bytes;
 }
