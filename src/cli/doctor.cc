@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/cpu.h"
+#include "cli/command.h"
+#include "cli/version.h"
+#include "lab/machine.h"
+
+namespace wring::cli {
+namespace {
+
+int run(const Common& common) {
+  std::string reason;
+  const Isa isa = choose_isa(&reason);
+  ThreadPool pool(common.threads > 0 ? common.threads : default_threads());
+  const lab::MachinePeaks peaks = lab::measure_peaks(pool);
+  if (common.json) {
+    nlohmann::ordered_json out;
+    out["isa"] = isa_name(isa);
+    out["isa_reason"] = reason;
+    out["cpu"] = cpu_info().model;
+    out["avx512_vnni"] = cpu_info().avx512_vnni;
+    out["avx512_bf16"] = cpu_info().avx512_bf16;
+    out["threads"] = pool.threads();
+    out["read_bandwidth_gbps"] = peaks.read_bandwidth_gbps;
+    out["fp32_gmacs"] = peaks.fp32_gmacs;
+    out["build"] = build_id();
+    print_json(out);
+    return 0;
+  }
+  print(fmt::format("CPU level       {}: {}\nthreads         {}\nread bandwidth  {:.1f} GB/s\nfp32 peak       {:.1f} G multiply-adds/s\n"
+                    "build           {}\n",
+                    isa_name(isa), reason, pool.threads(), peaks.read_bandwidth_gbps, peaks.fp32_gmacs, build_id()));
+  return 0;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  auto common = std::make_shared<Common>();
+  add_command(app, "doctor", "CPU level chosen and why, threads, memory bandwidth, peak multiply-adds, build", "wring doctor", *common,
+              [common] { return run(*common); });
+}
+
+}  // namespace wring::cli

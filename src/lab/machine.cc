@@ -1,0 +1,64 @@
+#include "lab/machine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+#include "base/aligned_buffer.h"
+#include "kernels/kernel_table.h"
+
+namespace wring::lab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Larger than any last-level cache that two cores share, small enough for every machine.
+constexpr std::size_t kReadBytes = std::size_t{512} << 20;
+
+std::uint64_t read_all(const std::uint64_t* words, std::size_t count) {
+  std::uint64_t sums[8] = {};
+  for (std::size_t i = 0; i + 8 <= count; i += 8) {
+    for (std::size_t j = 0; j < 8; ++j) sums[j] ^= words[i + j];
+  }
+  std::uint64_t all = 0;
+  for (const std::uint64_t s : sums) all ^= s;
+  return all;
+}
+
+}  // namespace
+
+MachinePeaks measure_peaks(ThreadPool& pool, double seconds) {
+  MachinePeaks peaks;
+  const auto threads = static_cast<std::size_t>(pool.threads());
+  const std::size_t words = kReadBytes / sizeof(std::uint64_t) / threads / 8 * 8;
+  AlignedBuffer<std::uint64_t> buffer(words * threads);
+  pool.run([&](int worker) {
+    std::fill_n(buffer.data() + static_cast<std::size_t>(worker) * words, words, static_cast<std::uint64_t>(worker) + 1);
+  });
+  std::vector<std::uint64_t> results(threads * 8);  // a cache line each; keeps the reads from being optimised away
+  const kernels::KernelTable& table = kernels::kernels();
+  std::vector<float> sinks(threads * 64);
+  const Clock::time_point start = Clock::now();
+  do {
+    Clock::time_point t = Clock::now();
+    pool.run([&](int worker) {
+      const auto w = static_cast<std::size_t>(worker);
+      results[w * 8] ^= read_all(buffer.data() + w * words, words);
+    });
+    peaks.read_bandwidth_gbps = std::max(peaks.read_bandwidth_gbps, static_cast<double>(words * threads * 8) / seconds_since(t) / 1e9);
+    std::vector<std::size_t> done(threads);
+    t = Clock::now();
+    pool.run([&](int worker) {
+      const auto w = static_cast<std::size_t>(worker);
+      done[w] = table.fma_loop(100'000, sinks.data() + w * 64);
+    });
+    std::size_t all = 0;
+    for (const std::size_t d : done) all += d;
+    peaks.fp32_gmacs = std::max(peaks.fp32_gmacs, static_cast<double>(all) / seconds_since(t) / 1e9);
+  } while (seconds_since(start) < seconds);
+  return peaks;
+}
+
+}  // namespace wring::lab
