@@ -51,7 +51,7 @@ using GgufMetadata = std::map<std::string, GgufEntry, std::less<>>;
 
 /// The value in one line for people: 2048, "llama", ["a", "b", … 49152 in all]. Long strings are cut after 80
 /// bytes.
-std::string to_text(const GgufValue& value);
+std::string to_text(const GgufEntry& entry);
 
 class GgufReader {
  public:

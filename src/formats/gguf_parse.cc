@@ -184,7 +184,7 @@ std::uint64_t alignment_of(const GgufMetadata& metadata, const std::string& path
   const auto* value = std::get_if<std::uint64_t>(&found->second.value);
   if (value == nullptr || !std::has_single_bit(*value) || *value < 8 || *value > kMaxAlignment) {
     refuse(fmt::format("alignment must be a power of two from 8 to {}", kMaxAlignment),
-           fmt::format("{}, general.alignment = {}", path, to_text(found->second.value)));
+           fmt::format("{}, general.alignment = {}", path, to_text(found->second)));
   }
   return *value;
 }

@@ -23,33 +23,27 @@ std::string quoted(const std::string& text) {
                      printable(text.size() > kShownBytes ? text.substr(0, kShownBytes) + "…" : text));
 }
 
-template <class T>
-std::string one(const T& item) {
-  if constexpr (std::is_same_v<T, std::string>) {
-    return quoted(item);
-  } else {
+struct Printer {
+  bool is_f32;  // a float32 that a double holds prints with a float32's digits
+
+  std::string operator()(const std::string& text) const { return quoted(text); }
+  std::string operator()(double number) const {
+    return is_f32 ? fmt::format("{}", static_cast<float>(number)) : fmt::format("{}", number);
+  }
+  template <class T>
+  std::string operator()(const T& item) const {
     return fmt::format("{}", item);
   }
-}
-
-template <class T>
-std::string many(const std::vector<T>& items) {
-  constexpr std::size_t kShownItems = 4;
-  std::string text = "[";
-  for (std::size_t i = 0; i < items.size() && i < kShownItems; ++i)
-    text += (i == 0 ? "" : ", ") + one<T>(items[i]);
-  if (items.size() > kShownItems) text += fmt::format(", … {} in all", items.size());
-  return text + "]";
-}
-
-template <class T>
-std::string shown(const T& value) {
-  return one(value);
-}
-template <class T>
-std::string shown(const std::vector<T>& values) {
-  return many(values);
-}
+  template <class T>
+  std::string operator()(const std::vector<T>& items) const {
+    constexpr std::size_t kShownItems = 4;
+    std::string text = "[";
+    for (std::size_t i = 0; i < items.size() && i < kShownItems; ++i)
+      text += (i == 0 ? "" : ", ") + (*this)(T(items[i]));
+    if (items.size() > kShownItems) text += fmt::format(", … {} in all", items.size());
+    return text + "]";
+  }
+};
 
 [[noreturn]] void refuse(std::string what, std::string where, std::string todo = {}) {
   throw Error(ErrorCode::kBadInput, std::move(what), std::move(where), std::move(todo));
@@ -61,8 +55,8 @@ std::string part_name(std::string_view stem, std::int64_t number, std::int64_t c
 
 }  // namespace
 
-std::string to_text(const GgufValue& value) {
-  return std::visit([](const auto& v) { return shown(v); }, value);
+std::string to_text(const GgufEntry& entry) {
+  return std::visit(Printer{entry.kind == GgufKind::kF32}, entry.value);
 }
 
 struct GgufReader::State {
@@ -76,7 +70,7 @@ struct GgufReader::State {
 
   [[noreturn]] void wrong(std::string_view key, std::string_view expected) const {
     refuse(fmt::format("{} must be {}", key, expected),
-           fmt::format("{}, {} = {}", path.string(), key, to_text(metadata.find(key)->second.value)));
+           fmt::format("{}, {} = {}", path.string(), key, to_text(metadata.find(key)->second)));
   }
 
   const GgufValue* find(std::string_view key) const {
@@ -125,7 +119,7 @@ struct GgufReader::State {
                                               : -1;
     if (value < low || value > high) {
       refuse(fmt::format("{} must be an integer from {} to {}", key, low, high),
-             fmt::format("{}, {} = {}", of.string(), key, to_text(found->second.value)));
+             fmt::format("{}, {} = {}", of.string(), key, to_text(found->second)));
     }
     return value;
   }

@@ -102,7 +102,10 @@ TEST(GgufReader, EveryKindOfValue) {
             (std::vector<bool>{true, false}));
   EXPECT_EQ(r.metadata().find("types")->second.kind, GgufKind::kI32);
   EXPECT_THAT(message_of([&] { r.integer("u64", 0, INT64_MAX); }), HasSubstr("18446744073709551615"));
-  EXPECT_EQ(to_text(r.metadata().find("tokens")->second.value), R"(["a", "\xFF"])");
+  EXPECT_EQ(to_text(r.metadata().find("tokens")->second), R"(["a", "\xFF"])");
+  EXPECT_EQ(to_text(r.metadata().find("f32")->second),
+            "0.1");  // as a float32 prints, not as the double that holds it
+  EXPECT_EQ(to_text(r.metadata().find("f64")->second), "0.1");
 }
 
 TEST(GgufReader, TypedAccessNamesFileKeyValueAndLimit) {
