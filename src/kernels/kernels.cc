@@ -7,7 +7,14 @@
 namespace wring::kernels {
 
 const KernelTable& kernels_for(Isa isa) {
-  (void)isa;
+  switch (isa) {
+    case Isa::kScalar:
+      break;
+    case Isa::kAvx2:
+      return avx2::table();
+    case Isa::kAvx512:
+      return avx512::table();
+  }
   return scalar::table();
 }
 

@@ -30,8 +30,8 @@ inline float exp_f32(float x) {
   const float scaled =
       std::bit_cast<float>(std::bit_cast<std::uint32_t>(p) + (std::bit_cast<std::uint32_t>(shifted) << 23));
   if (x < -0x1.5d589ep+6F) return 0.0F;
-  if (x > 0x1.62e42ep+6F) return std::numeric_limits<float>::infinity();
-  return x == x ? scaled : x + x;
+  if (!(x <= 0x1.62e42ep+6F)) return x * std::numeric_limits<float>::infinity();
+  return scaled;
 }
 
 /// tanh x, relative error < 2e-7; NaN stays NaN.

@@ -1,0 +1,13 @@
+// The AVX-512 level: the shared templates over sixteen lanes. Compiled with -mavx512f -mavx512bw -mavx512dq
+// -mavx512vl.
+#include "kernels/vector/table.h"
+#include "kernels/avx512/vec.h"
+
+namespace wring::kernels::avx512 {
+
+const KernelTable& table() {
+  static constexpr KernelTable kTable = vector::make_table<Vec>(Isa::kAvx512);
+  return kTable;
+}
+
+}  // namespace wring::kernels::avx512

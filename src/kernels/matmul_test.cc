@@ -1,0 +1,137 @@
+// The matrix product: equal to the bit on every level and in every company, and near the true product.
+#include <cmath>
+#include <tuple>
+
+#include "kernels/test_support.h"
+
+namespace wring::kernels {
+namespace {
+
+std::vector<float> product(const KernelTable& table, const std::vector<float>& w, std::size_t rows,
+                           const std::vector<float>& x, std::size_t tokens, std::size_t k,
+                           std::size_t stride) {
+  std::vector<float> y(tokens * (rows + 3), -1.0F);
+  table.matmul(w.data(), stride, rows, x.data(), stride, tokens, k, y.data(), rows + 3);
+  return y;
+}
+
+TEST(Matmul, EveryLevelGivesTheReferencesBitsForEveryShape) {
+  const std::tuple<int, int, int> shapes[] = {
+      {1, 1, 1},    {1, 1, 16},    {4, 3, 15},   {5, 7, 17},     {3, 2, 31},  {16, 1, 64},
+      {9, 1, 100},  {13, 5, 24},   {8, 4, 8},    {4, 6, 512},    {7, 13, 48}, {4, 11, 513},
+      {6, 8, 1040}, {4, 100, 768}, {17, 9, 768}, {10, 33, 1535}, {2, 2, 0},   {8, 23, 520}};
+  for (const auto& [rows, tokens, k] : shapes) {
+    const std::size_t stride = static_cast<std::size_t>(k) + 5;
+    const auto w = random_values(static_cast<std::size_t>(rows) * stride, 1);
+    const auto x = random_values(static_cast<std::size_t>(tokens) * stride, 2);
+    const auto expected = product(reference(), w, rows, x, tokens, k, stride);
+    for (const Level& level : levels()) {
+      EXPECT_TRUE(same_bits(expected, product(*level.table, w, rows, x, tokens, k, stride)))
+          << level.name << ' ' << rows << 'x' << tokens << 'x' << k;
+    }
+  }
+}
+
+TEST(Matmul, OrderIsTheSixteenPartialSumsAndTheTree) {
+  // Every k from 0 to 70 puts the end of the sum at another lane. The expected value is built from the
+  // definition alone.
+  const auto w = random_values(80, 3);
+  const auto x = random_values(80, 4);
+  for (std::size_t k = 0; k <= 70; ++k) {
+    float p[16] = {};
+    for (std::size_t i = 0; i < k; ++i) p[i % 16] = std::fma(w[i], x[i], p[i % 16]);
+    for (int i = 0; i < 8; ++i) p[i] += p[i + 8];
+    for (int i = 0; i < 4; ++i) p[i] += p[i + 4];
+    for (int i = 0; i < 2; ++i) p[i] += p[i + 2];
+    const float expected = p[0] + p[1];
+    float got = -1;
+    reference().matmul(w.data(), 80, 1, x.data(), 80, 1, k, &got, 1);
+    EXPECT_TRUE(same_bits(&expected, &got, 1)) << k;
+    for (const Level& level : levels()) {
+      level.table->matmul(w.data(), 80, 1, x.data(), 80, 1, k, &got, 1);
+      EXPECT_TRUE(same_bits(&expected, &got, 1)) << level.name << ' ' << k;
+    }
+  }
+}
+
+TEST(Matmul, APartialSumOfMinusZeroSurvivesTheTail) {
+  // −2^-100 · 2^-100 underflows to −0; the group's other lanes and the tail must leave it so.
+  std::vector<float> w(17, 0.0F);
+  std::vector<float> x(17, 0.0F);
+  for (int i = 0; i < 16; ++i) {
+    w[i] = -0x1p-100F;
+    x[i] = 0x1p-100F;
+  }
+  w[16] = -0x1p-100F;
+  x[16] = 0x1p-100F;
+  for (const std::size_t k : {16, 17}) {
+    float expected = 1;
+    reference().matmul(w.data(), 17, 1, x.data(), 17, 1, k, &expected, 1);
+    EXPECT_TRUE(expected == 0.0F && std::signbit(expected));
+    for (const Level& level : levels()) {
+      float got = 1;
+      level.table->matmul(w.data(), 17, 1, x.data(), 17, 1, k, &got, 1);
+      EXPECT_TRUE(same_bits(&expected, &got, 1)) << level.name << ' ' << k;
+    }
+  }
+}
+
+TEST(Matmul, InfinityBeyondTheEndIsNotRead) {
+  std::vector<float> w(6 * 20, INFINITY);
+  std::vector<float> x(5 * 20, NAN);
+  for (int r = 0; r < 6; ++r) std::fill_n(w.begin() + r * 20, 9, 2.0F);
+  for (int t = 0; t < 5; ++t) std::fill_n(x.begin() + t * 20, 9, 3.0F);
+  for (const Level& level : levels()) {
+    for (const std::size_t tokens : {1, 5}) {
+      std::vector<float> y(tokens * 6, -1.0F);
+      level.table->matmul(w.data(), 20, 6, x.data(), 20, tokens, 9, y.data(), 6);
+      EXPECT_EQ(y, std::vector<float>(tokens * 6, 54.0F)) << level.name;
+    }
+  }
+}
+
+TEST(Matmul, ARowAndATokenDoNotDependOnTheirCompany) {
+  constexpr std::size_t kRows = 19;
+  constexpr std::size_t kTokens = 101;
+  constexpr std::size_t kSize = 700;
+  const auto w = random_values(kRows * kSize, 5);
+  const auto x = random_values(kTokens * kSize, 6);
+  for (const Level& level : levels()) {
+    std::vector<float> together(kTokens * kRows);
+    level.table->matmul(w.data(), kSize, kRows, x.data(), kSize, kTokens, kSize, together.data(), kRows);
+    for (std::size_t t = 0; t < kTokens; t += 7) {
+      std::vector<float> alone(kRows);
+      level.table->matmul(w.data(), kSize, kRows, x.data() + t * kSize, kSize, 1, kSize, alone.data(), kRows);
+      EXPECT_TRUE(same_bits(together.data() + t * kRows, alone.data(), kRows))
+          << level.name << " token " << t;
+      for (std::size_t r = 0; r < kRows; ++r) {
+        float one = 0;
+        level.table->matmul(w.data() + r * kSize, kSize, 1, x.data() + t * kSize, kSize, 1, kSize, &one, 1);
+        EXPECT_TRUE(same_bits(&together[t * kRows + r], &one, 1))
+            << level.name << " token " << t << " row " << r;
+      }
+    }
+  }
+}
+
+TEST(Matmul, ErrorStaysWithinTheBoundOfASixteenWaySum) {
+  // |error| ≤ (n/16 + 4) · 2^-24 · Σ|w x|, the standard bound for a chain of n/16 fused steps and a tree of 4
+  // additions.
+  constexpr std::size_t kSize = 2048;
+  const auto w = random_values(kSize, 7, 1e3F);
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    const auto x = random_values(kSize, 100 + seed, 1e3F);
+    double exact = 0;
+    double size = 0;
+    for (std::size_t i = 0; i < kSize; ++i) {
+      exact += static_cast<double>(w[i]) * x[i];
+      size += std::fabs(static_cast<double>(w[i]) * x[i]);
+    }
+    float got = 0;
+    reference().matmul(w.data(), kSize, 1, x.data(), kSize, 1, kSize, &got, 1);
+    EXPECT_LE(std::fabs(got - exact), (kSize / 16 + 4) * 0x1p-24 * size);
+  }
+}
+
+}  // namespace
+}  // namespace wring::kernels

@@ -1,0 +1,48 @@
+// The end of the summation tree, p[0 … 7] → one sum, in 256-bit registers: shared by the AVX2 and AVX-512
+// levels.
+#pragma once
+
+#include <immintrin.h>
+
+namespace wring::kernels {
+namespace {
+
+struct EightLanes {
+  using Eight = __m256;
+
+  /// p[i] += p[i+4], p[i] += p[i+2], p[0] += p[1].
+  static float tree_eight(__m256 p) {
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(p), _mm256_extractf128_ps(p, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+  }
+
+  /// The same for eight sums at once: `low` gets those of a[0 … 3], `high` those of b[0 … 3].
+  static void tree_eight_by_eight(const __m256 (&a)[4], const __m256 (&b)[4], float* low, float* high) {
+    // Lower half: a's, upper half: b's.
+    const auto add_halves = [](__m256 x, __m256 y) {
+      return _mm256_add_ps(_mm256_permute2f128_ps(x, y, 0x20), _mm256_permute2f128_ps(x, y, 0x31));
+    };
+    const __m256 s0 = add_halves(a[0], b[0]);
+    const __m256 s1 = add_halves(a[1], b[1]);
+    const __m256 s2 = add_halves(a[2], b[2]);
+    const __m256 s3 = add_halves(a[3], b[3]);
+    const __m256 s01 = _mm256_add_ps(_mm256_shuffle_ps(s0, s1, 0x44), _mm256_shuffle_ps(s0, s1, 0xEE));
+    const __m256 s23 = _mm256_add_ps(_mm256_shuffle_ps(s2, s3, 0x44), _mm256_shuffle_ps(s2, s3, 0xEE));
+    const __m256 sums = _mm256_add_ps(_mm256_shuffle_ps(s01, s23, 0x88), _mm256_shuffle_ps(s01, s23, 0xDD));
+    _mm_storeu_ps(low, _mm256_castps256_ps128(sums));
+    _mm_storeu_ps(high, _mm256_extractf128_ps(sums, 1));
+  }
+
+  /// The whole tree over 16 float64 partial sums.
+  static double tree_double(__m256d p0, __m256d p4, __m256d p8, __m256d p12) {
+    const __m256d four = _mm256_add_pd(_mm256_add_pd(p0, p8), _mm256_add_pd(p4, p12));
+    const __m128d two = _mm_add_pd(_mm256_castpd256_pd128(four), _mm256_extractf128_pd(four, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
+  }
+
+  static float square_root(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+};
+
+}  // namespace
+}  // namespace wring::kernels
