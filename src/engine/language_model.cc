@@ -11,11 +11,11 @@ namespace wring::engine {
 ModelFiles ModelFiles::open(const std::filesystem::path& path) {
   ModelFiles files{model::Model::open(path), std::nullopt, std::nullopt};
   if (const formats::GgufReader* gguf = files.model.gguf()) {
-    if (gguf->has("tokenizer.ggml.model")) files.tokenizer = text::Tokenizer::from_gguf(*gguf);
-    files.chat_template_source = text::chat_template_source(*gguf);
+    if (gguf->string_or("tokenizer.ggml.model", "none") != "none") files.tokenizer = text::Tokenizer::from_gguf(*gguf);
+    files.chat_template_source = text::find_chat_template(*gguf);
   } else {
     if (std::filesystem::exists(path / "tokenizer.json")) files.tokenizer = text::Tokenizer::from_hf(path);
-    files.chat_template_source = text::chat_template_source(path);
+    files.chat_template_source = text::find_chat_template(path);
   }
   const std::int64_t rows = files.model.spec().vocab_size;
   if (files.tokenizer && files.tokenizer->vocab_size() > rows) {

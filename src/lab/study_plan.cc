@@ -1,0 +1,129 @@
+#include "lab/study_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "formats/json.h"
+
+namespace wring::lab {
+namespace {
+
+using nlohmann::json;
+
+json describe(const std::vector<evaluate::Document>& documents) {
+  json list = json::array();
+  for (const evaluate::Document& d : documents) {
+    list.push_back({{"id", d.id}, {"domain", d.domain}, {"sha256", d.sha256}, {"tokens", d.ids.size()}});
+  }
+  return list;
+}
+
+void refuse_overlap(const evaluate::TextSet& texts, const evaluate::TextSet& calibration) {
+  std::unordered_map<std::string_view, std::string_view> seen;
+  for (const evaluate::TextDocument& d : calibration.documents) seen.emplace(d.sha256, d.source);
+  for (const evaluate::TextDocument& d : texts.documents) {
+    const auto found = seen.find(d.sha256);
+    if (found == seen.end()) continue;
+    throw Error(ErrorCode::kBadInput, "the same text is used for calibration and for evaluation",
+                fmt::format("{} and {}", found->second, d.source), "make disjoint files, for example with wring corpus");
+  }
+}
+
+}  // namespace
+
+void apply_preset(StudyOptions& o, const std::string& preset) {
+  if (preset == "quick") {
+    o.documents = 12;
+    o.calibration_documents = 16;
+    o.context = 512;
+    o.speed = {.prompts = {128}, .generate = 16, .batches = {1}, .warmups = 1, .runs = 3};
+  } else if (preset == "standard" || preset == "full") {
+    o.documents = 128;
+    o.calibration_documents = 128;
+    o.context = 1024;
+    o.speed = {.prompts = {512, 4096}, .generate = 256, .batches = {1}, .warmups = 2, .runs = 5};
+    if (preset == "standard") o.speed.prompts = {512};
+  } else {
+    throw Error(ErrorCode::kUsage, fmt::format("preset {} is not known", preset), "--preset", "use quick, standard or full");
+  }
+}
+
+evaluate::TextSet pick_documents(const evaluate::TextSet& texts, std::int64_t count) {
+  if (count == 0 || count >= static_cast<std::int64_t>(texts.documents.size())) return texts;
+  std::vector<std::vector<const evaluate::TextDocument*>> domains;
+  std::map<std::string, std::size_t> index;
+  for (const evaluate::TextDocument& d : texts.documents) {
+    const auto [at, added] = index.emplace(d.domain, domains.size());
+    if (added) domains.emplace_back();
+    domains[at->second].push_back(&d);
+  }
+  evaluate::TextSet picked;
+  picked.notes = texts.notes;
+  for (std::size_t round = 0; static_cast<std::int64_t>(picked.documents.size()) < count; ++round) {
+    for (const auto& domain : domains) {
+      if (round < domain.size() && static_cast<std::int64_t>(picked.documents.size()) < count) picked.documents.push_back(*domain[round]);
+    }
+  }
+  return picked;
+}
+
+json StudyPlan::manifest() const {
+  json m;
+  m["model"] = {{"content_sha256", model_hash}, {"folder", std::filesystem::weakly_canonical(options.model).filename().string()}};
+  m["recipes"] = options.recipes;
+  m["context"] = options.context;
+  m["kl_positions"] = evaluate::kl_positions_name(options.positions);
+  m["documents"] = describe(documents);
+  m["calibration"] = describe(calibration_documents);
+  m["speed"] = {{"prompts", options.speed.prompts}, {"generate", options.speed.generate}, {"batches", options.speed.batches},
+                {"warmups", options.speed.warmups}, {"runs", options.speed.runs}};
+  m["compute"] = "exact";
+  return m;
+}
+
+std::string StudyPlan::protocol() const { return xxh3_128_hex(manifest().dump()); }
+
+StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles& files, ProgressSink& progress) {
+  StudyPlan plan;
+  plan.options = options;
+  const std::int64_t limit = files.model.config().max_position_embeddings;
+  evaluate::check_context(options.context, limit);
+  plan.texts = pick_documents(evaluate::read_texts(options.texts), options.documents);
+  plan.documents = evaluate::tokenize(plan.texts, files.require_tokenizer(), options.context, limit);
+  if (!options.calibration.empty()) {
+    plan.calibration = pick_documents(evaluate::read_texts(options.calibration), options.calibration_documents);
+    refuse_overlap(plan.texts, plan.calibration);
+    plan.calibration_documents = evaluate::tokenize(plan.calibration, files.require_tokenizer(), options.context, limit);
+  }
+  progress.update("hashing the model", 0, 1, "models");
+  plan.model_hash = files.model.content_hash();
+  return plan;
+}
+
+void freeze(const StudyPlan& plan) {
+  const std::filesystem::path path = plan.options.folder / "manifest.json";
+  const json wanted = plan.manifest();
+  if (!std::filesystem::exists(path)) {
+    write_file_atomically(path, wanted.dump(1) + "\n");
+    return;
+  }
+  const json found = formats::read_json_file(path);
+  for (const auto& [key, value] : wanted.items()) {
+    const auto other = found.find(key);
+    if (other != found.end() && *other == value) continue;
+    const auto brief = [](const json& j) { return j.dump().substr(0, 120); };
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("this folder holds another study: {} was {} and is now {}", key,
+                            other == found.end() ? "absent" : brief(*other), brief(value)),
+                path.string(), "choose another folder for the new study");
+  }
+}
+
+}  // namespace wring::lab
