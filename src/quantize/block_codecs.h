@@ -10,8 +10,24 @@
 namespace wring::quantize {
 
 void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockQ4_0* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockQ4_1* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockQ5_0* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockQ5_1* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
                      formats::BlockQ8_0* out) noexcept;
 void quantize_blocks(const float* x, const float* importance, std::size_t n,
                      formats::BlockQ4_K* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockQ5_K* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockQ6_K* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockIQ4_NL* out) noexcept;
+void quantize_blocks(const float* x, const float* importance, std::size_t n,
+                     formats::BlockIQ4_XS* out) noexcept;
 
 }  // namespace wring::quantize

@@ -53,8 +53,16 @@ bool can_quantize(QuantType type) {
     case QuantType::kF32:
     case QuantType::kF16:
     case QuantType::kBF16:
+    case QuantType::kQ4_0:
+    case QuantType::kQ4_1:
+    case QuantType::kQ5_0:
+    case QuantType::kQ5_1:
     case QuantType::kQ8_0:
     case QuantType::kQ4_K:
+    case QuantType::kQ5_K:
+    case QuantType::kQ6_K:
+    case QuantType::kIQ4_NL:
+    case QuantType::kIQ4_XS:
       return true;
     default:
       return false;
@@ -94,11 +102,35 @@ void RowQuantizer::quantize(const float* src, std::byte* dst) const noexcept {
     case QuantType::kBF16:
       convert_row(src, columns_, dst, float_to_bf16);
       return;
+    case QuantType::kQ4_0:
+      blocks(reinterpret_cast<formats::BlockQ4_0*>(dst));
+      return;
+    case QuantType::kQ4_1:
+      blocks(reinterpret_cast<formats::BlockQ4_1*>(dst));
+      return;
+    case QuantType::kQ5_0:
+      blocks(reinterpret_cast<formats::BlockQ5_0*>(dst));
+      return;
+    case QuantType::kQ5_1:
+      blocks(reinterpret_cast<formats::BlockQ5_1*>(dst));
+      return;
     case QuantType::kQ8_0:
       blocks(reinterpret_cast<formats::BlockQ8_0*>(dst));
       return;
     case QuantType::kQ4_K:
       blocks(reinterpret_cast<formats::BlockQ4_K*>(dst));
+      return;
+    case QuantType::kQ5_K:
+      blocks(reinterpret_cast<formats::BlockQ5_K*>(dst));
+      return;
+    case QuantType::kQ6_K:
+      blocks(reinterpret_cast<formats::BlockQ6_K*>(dst));
+      return;
+    case QuantType::kIQ4_NL:
+      blocks(reinterpret_cast<formats::BlockIQ4_NL*>(dst));
+      return;
+    case QuantType::kIQ4_XS:
+      blocks(reinterpret_cast<formats::BlockIQ4_XS*>(dst));
       return;
     default:
       return;  // the constructor refused it

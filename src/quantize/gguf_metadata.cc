@@ -1,0 +1,101 @@
+#include "quantize/gguf_metadata.h"
+
+#include <fmt/format.h>
+
+#include "model/rope.h"
+#include "quantize/gguf_tokenizer.h"
+#include "quantize/plan.h"
+
+namespace wring::quantize {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint32_t kQuantizationVersion = 2;  // of ggml's block layouts
+
+std::uint32_t u32(std::int64_t n) {
+  return static_cast<std::uint32_t>(n);
+}
+
+/// The folder's name; of a hub-cache snapshot ("models--org--name/snapshots/<revision>") the model's.
+std::string display_name(const model::Model& model) {
+  fs::path folder = fs::absolute(model.path()).lexically_normal();
+  if (!folder.has_filename()) folder = folder.parent_path();
+  if (model.revision().empty()) return folder.filename().string();
+  const std::string name = folder.parent_path().parent_path().filename().string();
+  const std::size_t dashes = name.rfind("--");
+  return dashes == std::string::npos ? name : name.substr(dashes + 2);
+}
+
+bool describes_weights(std::string_view key) {
+  return key == "general.architecture" || key == "general.file_type" || key == "general.quantization_version";
+}
+
+void add_general(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type) {
+  writer.add_string("general.architecture", model.config().model_type);
+  if (model.gguf() != nullptr) {
+    for (const auto& [key, entry] : model.gguf()->metadata()) {
+      if (key.starts_with("general.") && !describes_weights(key)) writer.add_entry(key, entry);
+    }
+  } else {
+    writer.add_string("general.name", display_name(model));
+  }
+  writer.add_u32("general.file_type", gguf_file_type(type));
+  if (!formats::is_plain_float(type)) writer.add_u32("general.quantization_version", kQuantizationVersion);
+}
+
+void add_architecture(formats::GgufWriter& writer, const model::ModelConfig& c) {
+  const std::string p = c.model_type + ".";
+  writer.add_u32(p + "block_count", u32(c.num_hidden_layers));
+  writer.add_u32(p + "context_length", u32(c.max_position_embeddings));
+  writer.add_u32(p + "embedding_length", u32(c.hidden_size));
+  writer.add_u32(p + "feed_forward_length", u32(c.intermediate_size));
+  writer.add_u32(p + "attention.head_count", u32(c.num_attention_heads));
+  writer.add_u32(p + "attention.head_count_kv", u32(c.num_key_value_heads));
+  writer.add_u32(p + "attention.key_length", u32(c.head_dim));
+  writer.add_u32(p + "attention.value_length", u32(c.head_dim));
+  writer.add_f32(p + "attention.layer_norm_rms_epsilon", static_cast<float>(c.rms_norm_eps));
+  writer.add_u32(p + "rope.dimension_count", u32(c.head_dim));
+  writer.add_f32(p + "rope.freq_base", static_cast<float>(c.rope.rope_theta));
+  if (c.rope.rope_type == "linear") {
+    writer.add_string(p + "rope.scaling.type", "linear");
+    writer.add_f32(p + "rope.scaling.factor", static_cast<float>(c.rope.factor));
+  }
+  writer.add_u32(p + "vocab_size", u32(c.vocab_size));
+}
+
+void add_imatrix_source(formats::GgufWriter& writer, const formats::Imatrix& imatrix) {
+  if (!imatrix.datasets.empty())
+    writer.add_string("quantize.imatrix.dataset", fmt::format("{}", fmt::join(imatrix.datasets, ", ")));
+  writer.add_u32("quantize.imatrix.entries_count", static_cast<std::uint32_t>(imatrix.entries.size()));
+  writer.add_u32("quantize.imatrix.chunks_count", imatrix.chunk_count);
+}
+
+}  // namespace
+
+void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
+                       const formats::Imatrix* imatrix) {
+  add_general(writer, model, type);
+  add_architecture(writer, model.config());
+  if (imatrix != nullptr) add_imatrix_source(writer, *imatrix);
+  if (model.gguf() != nullptr) {
+    for (const auto& [key, entry] : model.gguf()->metadata()) {
+      if (key.starts_with("tokenizer.")) writer.add_entry(key, entry);
+    }
+  } else {
+    add_tokenizer_from_hf(writer, model.path(), model.config());
+  }
+}
+
+std::vector<float> gguf_rope_divisors(const model::ModelConfig& config) {
+  if (!config.rope.freq_divisors.empty()) return config.rope.freq_divisors;
+  if (config.rope.rope_type != "llama3") return {};
+  model::RopeParameters plain = config.rope;
+  plain.rope_type = "default";
+  std::vector<float> divisors = model::rope_inverse_frequencies(plain, config.head_dim);
+  const std::vector<float> scaled = model::rope_inverse_frequencies(config.rope, config.head_dim);
+  for (std::size_t i = 0; i < divisors.size(); ++i) divisors[i] /= scaled[i];
+  return divisors;
+}
+
+}  // namespace wring::quantize

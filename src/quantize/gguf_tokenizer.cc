@@ -1,0 +1,179 @@
+#include "quantize/gguf_tokenizer.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "formats/json.h"
+#include "text/chat_template.h"
+#include "text/pretokenizer.h"
+#include "text/pretokenizer_gguf.h"
+#include "text/tokenizer.h"
+
+namespace wring::quantize {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+// llama.cpp's token types.
+constexpr std::int32_t kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5;
+
+struct Tokens {
+  std::vector<std::string> texts;
+  std::vector<std::int32_t> types;
+};
+
+/// Every embedding row gets a token: those that the definition leaves out are named [PAD…] and never used, as
+/// llama.cpp's converter does. Ids were checked by Tokenizer::from_hf.
+Tokens read_tokens(const Json& definition, std::int64_t rows) {
+  const auto n = static_cast<std::size_t>(rows);
+  Tokens tokens{std::vector<std::string>(n), std::vector<std::int32_t>(n, kUnused)};
+  for (std::size_t i = 0; i < n; ++i) tokens.texts[i] = fmt::format("[PAD{}]", i);
+  const auto set = [&](const Json& id, const std::string& text, std::int32_t type) {
+    tokens.texts[id.get<std::size_t>()] = text;
+    tokens.types[id.get<std::size_t>()] = type;
+  };
+  for (const auto& [text, id] : definition["model"]["vocab"].items()) set(id, text, kNormal);
+  for (const Json& added : definition.value("added_tokens", Json::array())) {
+    set(added["id"], added["content"].get<std::string>(),
+        added.value("special", false) ? kControl : kUserDefined);
+  }
+  return tokens;
+}
+
+std::vector<std::string> read_merges(const Json& model) {
+  std::vector<std::string> merges;
+  for (const Json& merge : model["merges"]) {
+    if (merge.is_string()) {
+      merges.push_back(merge.get<std::string>());
+      continue;
+    }
+    const std::string left = merge[0].get<std::string>(), right = merge[1].get<std::string>();
+    if ((left + right).find(' ') != std::string::npos) {
+      throw Error(ErrorCode::kNotSupported,
+                  fmt::format("merge {} ('{}' and '{}') holds a blank: GGUF cannot write it", merges.size(),
+                              printable(left), printable(right)),
+                  "tokenizer.json, model.merges");
+    }
+    merges.push_back(left + " " + right);
+  }
+  return merges;
+}
+
+bool uses_nfc(const Json& normalizer) {
+  if (!normalizer.is_object()) return false;
+  if (normalizer.value("type", "") == "NFC") return true;
+  for (const Json& part : normalizer.value("normalizers", Json::array())) {
+    if (uses_nfc(part)) return true;
+  }
+  return false;
+}
+
+/// Whether every token that merges can make is made by them when it stands alone: then "ignore_merges"
+/// changes nothing.
+bool merges_reach_all(const text::Tokenizer& tokenizer, const Tokens& tokens) {
+  for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
+    if (tokens.types[static_cast<std::size_t>(id)] != kNormal) continue;
+    const std::vector<text::TokenId> ids = tokenizer.encode(tokenizer.bytes_of(id), text::Specials::kPlain);
+    if (ids.size() != 1 || ids[0] != id) return false;
+  }
+  return true;
+}
+
+std::string pre_tokenizer_name(const Json& definition, const text::Tokenizer& tokenizer,
+                               const Tokens& tokens) {
+  const std::string where = "tokenizer.json, pre_tokenizer";
+  const text::PreTokenizer rules = text::parse_pretokenizer(definition.value("pre_tokenizer", Json()), where);
+  const bool nfc = uses_nfc(definition.value("normalizer", Json()));
+  const std::string name(text::name_of_pretokenizer(rules, nfc));
+  if (name.empty()) {
+    throw Error(
+        ErrorCode::kNotSupported,
+        fmt::format("GGUF has no name for these rules{}: {}", nfc ? " with NFC" : "", rules.definition()),
+        where, "convert to hf instead");
+  }
+  const bool ignores = definition["model"].value("ignore_merges", false);
+  if (ignores != text::named_pretokenizer(name, where).ignore_merges &&
+      !merges_reach_all(tokenizer, tokens)) {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("ignore_merges is {}, but GGUF's pre-tokenizer {} implies the opposite, and this "
+                            "vocabulary has tokens for which that matters",
+                            ignores, name),
+                "tokenizer.json, model");
+  }
+  return name;
+}
+
+/// The id of a token that tokenizer_config.json names by text ("pad_token": "<pad>" or {"content": "<pad>"}).
+std::optional<text::TokenId> named_token(const Json& config, const char* key,
+                                         const text::Tokenizer& tokenizer) {
+  const auto found = config.find(key);
+  if (found == config.end()) return std::nullopt;
+  const Json& content = found->is_object() ? found->value("content", Json()) : *found;
+  if (!content.is_string()) return std::nullopt;
+  return tokenizer.id_of(content.get<std::string>());
+}
+
+void add_special_ids(formats::GgufWriter& writer, const fs::path& folder, const text::Tokenizer& tokenizer,
+                     const model::ModelConfig& config) {
+  const auto add = [&](std::string_view key, std::optional<text::TokenId> id) {
+    if (id) writer.add_u32(fmt::format("tokenizer.ggml.{}_token_id", key), static_cast<std::uint32_t>(*id));
+  };
+  const fs::path path = folder / "tokenizer_config.json";
+  const Json settings = fs::exists(path) ? formats::read_json_file(path) : Json::object();
+  // The configuration's ids end a reply: the tokenizer's EOS among them is "eos", the first other one "eot".
+  std::optional<text::TokenId> eos = tokenizer.eos(), eot;
+  for (const std::int32_t id : config.eos_token_ids) {
+    if (!eos) {
+      eos = id;
+    } else if (id != *eos && !eot) {
+      eot = id;
+    }
+  }
+  add("bos", tokenizer.bos());
+  add("eos", eos);
+  add("eot", eot);
+  add("unknown", named_token(settings, "unk_token", tokenizer));
+  add("padding", named_token(settings, "pad_token", tokenizer));
+  writer.add_bool("tokenizer.ggml.add_bos_token", tokenizer.adds_bos());
+  writer.add_bool("tokenizer.ggml.add_space_prefix", false);
+}
+
+}  // namespace
+
+void add_tokenizer_from_hf(formats::GgufWriter& writer, const fs::path& folder,
+                           const model::ModelConfig& config) {
+  const fs::path path = folder / "tokenizer.json";
+  if (!fs::exists(path)) {
+    writer.add_string("tokenizer.ggml.model", "none");
+    return;
+  }
+  const text::Tokenizer tokenizer = text::Tokenizer::from_hf(folder);  // checks every part that is read below
+  if (tokenizer.vocab_size() > config.vocab_size) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("the tokenizer has ids up to {}, the embedding only {} rows",
+                            tokenizer.vocab_size() - 1, config.vocab_size),
+                path.string());
+  }
+  const Json definition = formats::read_json_file(path);
+  with_context(folder.string(), [&] {
+    const Tokens tokens = read_tokens(definition, config.vocab_size);
+    writer.add_string("tokenizer.ggml.model", "gpt2");
+    writer.add_string("tokenizer.ggml.pre", pre_tokenizer_name(definition, tokenizer, tokens));
+    writer.add_strings("tokenizer.ggml.tokens", tokens.texts);
+    writer.add_i32s("tokenizer.ggml.token_type", tokens.types);
+    writer.add_strings("tokenizer.ggml.merges", read_merges(definition["model"]));
+    add_special_ids(writer, folder, tokenizer, config);
+    if (const std::optional<std::string> source = text::find_chat_template(folder)) {
+      writer.add_string("tokenizer.chat_template", *source);
+    }
+  });
+}
+
+}  // namespace wring::quantize

@@ -1,0 +1,19 @@
+// A Hugging Face tokenizer (tokenizer.json) as the tokenizer.ggml.* keys of a GGUF. GGUF names a
+// pre-tokenizer instead of holding its rules, so a definition goes over only if its rules are those of a name
+// that llama.cpp knows.
+#pragma once
+
+#include <filesystem>
+
+#include "formats/gguf.h"
+#include "model/config.h"
+
+namespace wring::quantize {
+
+/// Adds the tokenizer of a model folder; where it has none, the tokenizer model "none", with which llama.cpp
+/// takes ids only. Errors: those of Tokenizer::from_hf; kNotSupported for rules that have no name, and for
+/// merges that GGUF's "a b" form cannot write; kBadInput for more tokens than the model has embedding rows.
+void add_tokenizer_from_hf(formats::GgufWriter& writer, const std::filesystem::path& folder,
+                           const model::ModelConfig& config);
+
+}  // namespace wring::quantize

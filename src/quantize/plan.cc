@@ -1,0 +1,293 @@
+#include "quantize/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "model/names.h"
+#include "quantize/block_quantizer.h"
+
+namespace wring::quantize {
+namespace {
+
+using formats::QuantType;
+
+bool matches_glob(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) && pattern[p] != '*') {
+      ++p;
+      ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+}
+
+bool matches(const KeepRule& rule, const std::string& hf_name) {
+  for (const std::string& name : {hf_name, model::gguf_name(hf_name).value_or(hf_name)}) {
+    if (matches_glob(rule.pattern, name)) return true;
+    if (matches_glob(rule.pattern, std::string_view(name).substr(0, name.rfind('.')))) return true;
+  }
+  return false;
+}
+
+PlannedTensor matrix(const std::string& name, TensorRole role, std::int64_t rows, std::int64_t columns,
+                     int rotary_head_dim) {
+  return {name + ".weight", role, rows, columns, rotary_head_dim};
+}
+
+PlannedTensor vector(std::string name, std::int64_t size, int rotary_head_dim = 0) {
+  return {std::move(name), TensorRole::kVector, 1, size, rotary_head_dim};
+}
+
+void add_linear(std::vector<PlannedTensor>& out, const model::LinearSpec& linear, TensorRole role) {
+  out.push_back(matrix(linear.name, role, linear.rows, linear.columns, linear.rotary_head_dim));
+  if (linear.bias) out.push_back(vector(linear.name + ".bias", linear.rows, linear.rotary_head_dim));
+}
+
+/// Every weight of the model, types not chosen yet.
+std::vector<PlannedTensor> tensors_of(const model::ModelSpec& spec) {
+  std::vector<PlannedTensor> out;
+  out.push_back(matrix(spec.embedding, TensorRole::kEmbedding, spec.vocab_size, spec.hidden_size, 0));
+  for (const model::LayerSpec& layer : spec.layers) {
+    const model::AttentionSpec& a = layer.attention;
+    out.push_back(vector(layer.input_norm.name + ".weight", layer.input_norm.size));
+    for (const model::LinearSpec* l : {&a.q, &a.k, &a.v, &a.o}) add_linear(out, *l, TensorRole::kBlockMatrix);
+    out.push_back(vector(layer.post_attention_norm.name + ".weight", layer.post_attention_norm.size));
+    for (const model::LinearSpec* l : {&layer.mlp.gate, &layer.mlp.up, &layer.mlp.down}) {
+      add_linear(out, *l, TensorRole::kBlockMatrix);
+    }
+  }
+  out.push_back(vector(spec.final_norm.name + ".weight", spec.final_norm.size));
+  if (spec.head.name != spec.embedding) add_linear(out, spec.head, TensorRole::kHead);
+  return out;
+}
+
+/// What llama.cpp's files of a type's name have for embedding and head: the head, also where it is the
+/// embedding, gets Q6_K if the type is smaller than Q8_0.
+QuantType deployed_type(QuantType type, bool is_head) {
+  const bool large = formats::is_plain_float(type) || type == QuantType::kQ8_0;
+  return is_head && !large ? QuantType::kQ6_K : type;
+}
+
+bool fits(QuantType type, std::int64_t columns) {
+  return columns % formats::info_of(type).block_size == 0;
+}
+
+/// The type that stands in where rows do not divide into blocks.
+QuantType fallback_for(std::int64_t columns) {
+  return fits(QuantType::kQ8_0, columns) ? QuantType::kQ8_0 : QuantType::kBF16;
+}
+
+void settle_shape(PlannedTensor& tensor) {
+  tensor.used = tensor.asked;
+  if (fits(tensor.asked, tensor.columns)) return;
+  tensor.used = fallback_for(tensor.columns);
+  tensor.reason = fmt::format("rows of {} do not divide into blocks of {}", tensor.columns,
+                              formats::info_of(tensor.asked).block_size);
+}
+
+/// Under strict, any substitution is an error that names the first few tensors.
+void refuse_substitutions(const QuantPlan& plan) {
+  if (!plan.strict) return;
+  std::vector<std::string> names;
+  const PlannedTensor* first = nullptr;
+  for (const PlannedTensor& t : plan.tensors) {
+    if (!t.substituted()) continue;
+    if (first == nullptr) first = &t;
+    names.push_back(t.name);
+  }
+  if (first == nullptr) return;
+  const std::size_t shown = std::min<std::size_t>(names.size(), 3);
+  const std::string more =
+      names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : std::string();
+  throw Error(
+      ErrorCode::kNotSupported,
+      fmt::format("{} cannot be used for {} of {} tensors ({})", formats::name_of(first->asked), names.size(),
+                  plan.tensors.size(), first->reason),
+      fmt::format("{}{}", fmt::join(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown), ", "),
+                  more),
+      "leave out --strict to store them in the plan's other type, or choose another recipe");
+}
+
+/// Nanoseconds a weight on one thread, measured on an AMD EPYC core; errors, reading and writing included.
+double nanoseconds_per_weight(QuantType type) {
+  switch (type) {
+    case QuantType::kQ4_K:
+    case QuantType::kQ5_K:
+      return 110;
+    case QuantType::kIQ4_XS:
+    case QuantType::kIQ4_NL:
+      return 130;
+    case QuantType::kQ6_K:
+      return 75;
+    default:
+      return formats::is_plain_float(type) ? 3 : 40;
+  }
+}
+
+}  // namespace
+
+KeepRule parse_keep_rule(std::string_view text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string_view::npos || equals == 0) {
+    throw Error(ErrorCode::kUsage, fmt::format("--keep '{}' is not PATTERN=TYPE", printable(text)), {},
+                "for example: --keep '*.v_proj=q8_0'");
+  }
+  const std::string_view name = text.substr(equals + 1);
+  const std::optional<QuantType> type = formats::quant_type_from_name(name);
+  if (!type || !can_quantize(*type)) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("type '{}' cannot be written", printable(name)),
+                fmt::format("--keep {}", printable(text)));
+  }
+  return {std::string(text.substr(0, equals)), *type};
+}
+
+std::uint64_t PlannedTensor::bytes() const {
+  return formats::bytes_of(used, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns));
+}
+
+std::uint64_t QuantPlan::payload_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const PlannedTensor& t : tensors) bytes += t.bytes();
+  return bytes;
+}
+
+double QuantPlan::block_matrix_bits() const {
+  std::uint64_t bytes = 0, weights = 0;
+  for (const PlannedTensor& t : tensors) {
+    if (t.role != TensorRole::kBlockMatrix) continue;
+    bytes += t.bytes();
+    weights += t.elements();
+  }
+  return weights == 0 ? 0 : 8.0 * static_cast<double>(bytes) / static_cast<double>(weights);
+}
+
+double QuantPlan::file_bits() const {
+  std::uint64_t weights = 0;
+  for (const PlannedTensor& t : tensors) weights += t.elements();
+  return weights == 0 ? 0 : 8.0 * static_cast<double>(payload_bytes()) / static_cast<double>(weights);
+}
+
+std::uint64_t QuantPlan::working_bytes() const {
+  std::uint64_t longest_row = 0;
+  for (const PlannedTensor& t : tensors)
+    longest_row = std::max(longest_row, static_cast<std::uint64_t>(t.columns));
+  // One chunk of finished rows, and in each thread a row of weights and the same row read back.
+  return kChunkWeights * sizeof(float) +
+         static_cast<std::uint64_t>(threads) * 2 * longest_row * sizeof(float);
+}
+
+double QuantPlan::estimated_seconds() const {
+  double nanoseconds = 0;
+  for (const PlannedTensor& t : tensors)
+    nanoseconds += static_cast<double>(t.elements()) * nanoseconds_per_weight(t.used);
+  return nanoseconds * 1e-9 / threads;
+}
+
+QuantPlan make_plan(const model::ModelSpec& spec, const Recipe& recipe, const PlanOptions& options) {
+  QuantPlan plan{recipe.name, recipe.importance, options.strict, options.threads, tensors_of(spec)};
+  if (options.deploy && recipe.type == QuantType::kBF16) {
+    throw Error(ErrorCode::kUsage,
+                "--deploy changes nothing in bf16: embedding and head are BF16 either way");
+  }
+  std::vector<bool> rule_used(options.keep.size(), false);
+  for (PlannedTensor& t : plan.tensors) {
+    if (t.role == TensorRole::kVector) continue;
+    t.asked = t.role == TensorRole::kBlockMatrix ? recipe.type : QuantType::kBF16;
+    if (t.role != TensorRole::kBlockMatrix) {
+      if (options.deploy) {
+        t.asked = deployed_type(recipe.type, t.role == TensorRole::kHead || spec.head.name == spec.embedding);
+      } else if (recipe.type != QuantType::kBF16) {
+        t.reason = "embedding and head stay in BF16 (--deploy quantizes them)";
+      }
+    }
+    for (std::size_t i = 0; i < options.keep.size(); ++i) {
+      if (!matches(options.keep[i], t.name)) continue;
+      rule_used[i] = true;
+      t.asked = options.keep[i].type;
+      t.reason = fmt::format("--keep {}", options.keep[i].pattern);
+    }
+    settle_shape(t);
+  }
+  for (std::size_t i = 0; i < options.keep.size(); ++i) {
+    if (rule_used[i]) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("--keep {}: no matrix has such a name", printable(options.keep[i].pattern)), {},
+                "names are Hugging Face's or GGUF's, with * and ?");
+  }
+  refuse_substitutions(plan);
+  return plan;
+}
+
+QuantPlan make_convert_plan(const model::ModelSpec& spec, QuantType type, bool vectors_f32, int threads) {
+  QuantPlan plan{std::string(formats::name_of(type)), false, false, threads, tensors_of(spec)};
+  for (PlannedTensor& t : plan.tensors) {
+    t.asked = t.role == TensorRole::kVector && vectors_f32 ? QuantType::kF32 : type;
+    settle_shape(t);
+  }
+  return plan;
+}
+
+void settle_plan(QuantPlan& plan, std::span<const float> largest_magnitudes) {
+  if (largest_magnitudes.size() != plan.tensors.size()) {
+    throw Error(ErrorCode::kInternal,
+                fmt::format("{} magnitudes for {} tensors", largest_magnitudes.size(), plan.tensors.size()));
+  }
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    PlannedTensor& t = plan.tensors[i];
+    const bool wide = t.used == QuantType::kF32 || t.used == QuantType::kBF16;
+    if (wide || largest_magnitudes[i] <= kLargestQuantizable) continue;
+    t.used = QuantType::kBF16;
+    t.reason = fmt::format("its largest magnitude {} is above {}, float16's limit", largest_magnitudes[i],
+                           kLargestQuantizable);
+  }
+  refuse_substitutions(plan);
+  plan.settled = true;
+}
+
+std::uint32_t gguf_file_type(QuantType type) {
+  switch (type) {
+    case QuantType::kF32:
+      return 0;
+    case QuantType::kF16:
+      return 1;
+    case QuantType::kQ4_0:
+      return 2;
+    case QuantType::kQ4_1:
+      return 3;
+    case QuantType::kQ8_0:
+      return 7;
+    case QuantType::kQ5_0:
+      return 8;
+    case QuantType::kQ5_1:
+      return 9;
+    case QuantType::kQ4_K:
+      return 14;  // "Q4_K_S": all of one type
+    case QuantType::kQ5_K:
+      return 16;  // "Q5_K_S"
+    case QuantType::kQ6_K:
+      return 18;
+    case QuantType::kIQ4_NL:
+      return 25;
+    case QuantType::kIQ4_XS:
+      return 30;
+    case QuantType::kBF16:
+      return 32;
+    default:
+      throw Error(ErrorCode::kInternal, fmt::format("no file type for {}", formats::name_of(type)));
+  }
+}
+
+}  // namespace wring::quantize

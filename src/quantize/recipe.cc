@@ -1,0 +1,63 @@
+#include "quantize/recipe.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "quantize/block_quantizer.h"
+
+namespace wring::quantize {
+namespace {
+
+using formats::QuantType;
+
+struct NamedType {
+  std::string_view name;
+  QuantType type;
+};
+
+// In the order of docs/CLI.md. Q4_1, Q5_0 and Q5_1 can be written for single tensors (--keep) and are no
+// recipes of their own.
+constexpr std::array<NamedType, 9> kTypes = {{
+    {"bf16", QuantType::kBF16},
+    {"f16", QuantType::kF16},
+    {"q8_0", QuantType::kQ8_0},
+    {"q4_k", QuantType::kQ4_K},
+    {"q5_k", QuantType::kQ5_K},
+    {"q6_k", QuantType::kQ6_K},
+    {"iq4_xs", QuantType::kIQ4_XS},
+    {"iq4_nl", QuantType::kIQ4_NL},
+    {"q4_0", QuantType::kQ4_0},
+}};
+constexpr std::string_view kImportance = "+imatrix";
+
+}  // namespace
+
+std::vector<std::string> recipe_names() {
+  std::vector<std::string> names;
+  for (const NamedType& t : kTypes) {
+    names.emplace_back(t.name);
+    if (uses_importance(t.type)) names.push_back(std::string(t.name) + std::string(kImportance));
+  }
+  return names;
+}
+
+Recipe parse_recipe(std::string_view name) {
+  std::string_view stem = name;
+  const bool importance = stem.ends_with(kImportance);
+  if (importance) stem.remove_suffix(kImportance.size());
+  for (const NamedType& t : kTypes) {
+    if (t.name != stem) continue;
+    if (importance && !uses_importance(t.type)) {
+      throw Error(ErrorCode::kUsage, fmt::format("importance changes nothing in {}", stem),
+                  fmt::format("recipe {}", name), fmt::format("use {}", stem));
+    }
+    return {std::string(name), t.type, importance};
+  }
+  throw Error(ErrorCode::kNotSupported, fmt::format("recipe '{}' is not supported", printable(name)), {},
+              fmt::format("supported: {}", fmt::join(recipe_names(), ", ")));
+}
+
+}  // namespace wring::quantize

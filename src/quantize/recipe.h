@@ -1,0 +1,26 @@
+// What a user asks for by one name: the type of the quantized matrices, and whether calibration's importance
+// guides their rounding. Names are those of docs/CLI.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/quant_type.h"
+
+namespace wring::quantize {
+
+struct Recipe {
+  std::string name;  // "q4_k+imatrix"
+  formats::QuantType type = formats::QuantType::kBF16;
+  bool importance = false;
+};
+
+/// Errors: kNotSupported for a name that is not a recipe here, naming those that are; kUsage for "+imatrix"
+/// on a type that it would not change.
+Recipe parse_recipe(std::string_view name);
+
+/// Every recipe's name, in the order of docs/CLI.md.
+std::vector<std::string> recipe_names();
+
+}  // namespace wring::quantize

@@ -1,0 +1,43 @@
+// Weights of an opened model, dequantized row by row in parallel, checked, put into another type and handed
+// on in the order of a file. What GGUF and Hugging Face output share: only names, metadata and the order of
+// rotary rows differ.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/progress.h"
+#include "base/thread_pool.h"
+#include "model/model.h"
+#include "quantize/plan.h"
+
+namespace wring::quantize {
+
+/// What became of one tensor.
+struct TensorReport {
+  PlannedTensor planned;
+  double square_sum = 0;      // Σ x²
+  double relative_error = 0;  // ‖x − x̂‖ / ‖x‖ over all weights; 0 for a tensor of zeros
+  std::optional<double> weighted_error;  // the same with squares weighted by importance, where there is one
+};
+
+/// The largest |x| of each planned tensor. Errors: kBadInput for a NaN or an infinity, naming tensor,
+/// position and (of quantized sources) block; kNotSupported for a source type that cannot be read;
+/// kCancelled.
+std::vector<float> largest_magnitudes(const model::Model& model, const QuantPlan& plan, ThreadPool& pool,
+                                      ProgressSink& progress);
+
+/// Where finished bytes go, in order.
+using ByteSink = std::function<void(std::span<const std::byte>)>;
+
+/// Puts one tensor into its planned type. `importance`: empty, or one value a column. `pairs_order`: rotary
+/// heads are written in GGUF's order. Errors: kCancelled between chunks, and the sink's.
+TensorReport stream_tensor(const model::Model& model, const PlannedTensor& planned,
+                           std::span<const float> importance, bool pairs_order, ThreadPool& pool,
+                           const ByteSink& sink, ProgressSink& progress);
+
+}  // namespace wring::quantize
