@@ -1,4 +1,5 @@
-// GgufReader: the parts of a model put together, and its metadata by key and kind.
+// GgufReader: the parts of a split model put together, and metadata asked for by key and kind. What a single
+// file may hold is checked in gguf_parse.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,8 +7,8 @@
 #include <unordered_map>
 
 #include "base/error.h"
-#include "base/utf8.h"
 #include "formats/gguf.h"
+#include "formats/gguf_metadata.h"
 #include "formats/gguf_parse.h"
 
 namespace wring::formats {
@@ -16,34 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxParts = 1000;  // a 1 TB model in parts of 1 GB
-constexpr std::size_t kShownBytes = 80;
-
-std::string quoted(const std::string& text) {
-  return fmt::format("\"{}\"",
-                     printable(text.size() > kShownBytes ? text.substr(0, kShownBytes) + "…" : text));
-}
-
-struct Printer {
-  bool is_f32;  // a float32 that a double holds prints with a float32's digits
-
-  std::string operator()(const std::string& text) const { return quoted(text); }
-  std::string operator()(double number) const {
-    return is_f32 ? fmt::format("{}", static_cast<float>(number)) : fmt::format("{}", number);
-  }
-  template <class T>
-  std::string operator()(const T& item) const {
-    return fmt::format("{}", item);
-  }
-  template <class T>
-  std::string operator()(const std::vector<T>& items) const {
-    constexpr std::size_t kShownItems = 4;
-    std::string text = "[";
-    for (std::size_t i = 0; i < items.size() && i < kShownItems; ++i)
-      text += (i == 0 ? "" : ", ") + (*this)(T(items[i]));
-    if (items.size() > kShownItems) text += fmt::format(", … {} in all", items.size());
-    return text + "]";
-  }
-};
 
 [[noreturn]] void refuse(std::string what, std::string where, std::string todo = {}) {
   throw Error(ErrorCode::kBadInput, std::move(what), std::move(where), std::move(todo));
@@ -55,10 +28,6 @@ std::string part_name(std::string_view stem, std::int64_t number, std::int64_t c
 
 }  // namespace
 
-std::string to_text(const GgufEntry& entry) {
-  return std::visit(Printer{entry.kind == GgufKind::kF32}, entry.value);
-}
-
 struct GgufReader::State {
   fs::path path;
   std::string file;
@@ -69,8 +38,7 @@ struct GgufReader::State {
   std::uint64_t bytes = 0;
 
   [[noreturn]] void wrong(std::string_view key, std::string_view expected) const {
-    refuse(fmt::format("{} must be {}", key, expected),
-           fmt::format("{}, {} = {}", path.string(), key, to_text(metadata.find(key)->second)));
+    refuse_value(path.string(), key, metadata.find(key)->second, expected);
   }
 
   const GgufValue* find(std::string_view key) const {
@@ -91,83 +59,50 @@ struct GgufReader::State {
     return *value;
   }
 
-  std::int64_t integer(std::string_view key, std::int64_t low, std::int64_t high) const {
-    const GgufValue& value = require(key);
-    const auto* u = std::get_if<std::uint64_t>(&value);
-    const auto* i = std::get_if<std::int64_t>(&value);
-    const bool fits = i != nullptr || (u != nullptr && *u <= static_cast<std::uint64_t>(INT64_MAX));
-    const std::int64_t found = i != nullptr ? *i : fits ? static_cast<std::int64_t>(*u) : 0;
-    if (!fits || found < low || found > high) wrong(key, fmt::format("an integer from {} to {}", low, high));
-    return found;
-  }
-
   void add(MappedFile mapping, GgufPart part) {
     bytes += mapping.size();
     mappings.push_back(std::move(mapping));
     std::move(part.tensors.begin(), part.tensors.end(), std::back_inserter(tensors));
   }
 
-  std::int64_t split_number(const GgufMetadata& from, const fs::path& of, std::string_view key,
-                            std::int64_t low, std::int64_t high) const {
-    const auto found = from.find(key);
-    if (found == from.end()) refuse(fmt::format("metadata key {} is missing", key), of.string());
-    const auto* u = std::get_if<std::uint64_t>(&found->second.value);
-    const auto* i = std::get_if<std::int64_t>(&found->second.value);
-    const std::int64_t value = u != nullptr
-                                   ? static_cast<std::int64_t>(std::min<std::uint64_t>(*u, INT64_MAX))
-                               : i != nullptr ? *i
-                                              : -1;
-    if (value < low || value > high) {
-      refuse(fmt::format("{} must be an integer from {} to {}", key, low, high),
-             fmt::format("{}, {} = {}", of.string(), key, to_text(found->second)));
-    }
-    return value;
-  }
-
-  // "m-00002-of-00003.gguf" is part 1 (from 0) of 3; the others lie beside it.
-  void open_parts(MappedFile mapping, GgufPart part, std::int64_t count) {
-    const std::int64_t mine = split_number(part.metadata, path, "split.no", 0, count - 1);
+  // "m-00002-of-00003.gguf" is part 1 (from 0) of 3; the others lie beside it. `first` is the metadata of the
+  // part at `path`.
+  void open_parts(const GgufMetadata& first, std::int64_t count) {
+    const std::int64_t mine = metadata_integer(first, path.string(), "split.no", 0, count - 1);
     const std::string suffix = part_name("", mine + 1, count);
     const bool named = file.size() > suffix.size() && file.ends_with(suffix);
     const std::string stem = named ? file.substr(0, file.size() - suffix.size()) : path.stem().string();
-    std::string missing;
+    const auto path_of = [&](std::int64_t i) {
+      return i == mine ? path : path.parent_path() / part_name(stem, i + 1, count);
+    };
+
+    std::vector<std::string> missing;
     for (std::int64_t i = 0; i < count; ++i) {
       std::error_code ignored;
-      const std::string name = part_name(stem, i + 1, count);
-      if ((named || i != mine) && !fs::exists(path.parent_path() / name, ignored))
-        missing += (missing.empty() ? "" : ", ") + name;
+      if (!fs::exists(path_of(i), ignored)) missing.push_back(path_of(i).filename().string());
     }
     if (!missing.empty()) {
       refuse("parts of a split model are missing",
-             fmt::format("{}, split.count = {}, missing: {}", path.string(), count, missing),
+             fmt::format("{}, split.count = {}, missing: {}", path.string(), count, fmt::join(missing, ", ")),
              "put all parts into one folder under their own names");
     }
-    std::int64_t tensor_count = -1;
-    for (std::int64_t i = 0; i < count; ++i) {
-      if (i == mine) {
-        tensor_count = std::max(tensor_count, split_total(part.metadata, path));
-        if (i == 0) metadata = std::move(part.metadata);
-        add(std::move(mapping), std::move(part));
-        continue;
-      }
-      MappedFile other(path.parent_path() / part_name(stem, i + 1, count));
-      GgufPart read = parse_gguf(other);
-      split_number(read.metadata, other.path(), "split.count", count, count);
-      split_number(read.metadata, other.path(), "split.no", i, i);
-      tensor_count = std::max(tensor_count, split_total(read.metadata, other.path()));
-      if (i == 0) metadata = std::move(read.metadata);
-      add(std::move(other), std::move(read));
-    }
-    if (tensor_count >= 0 && static_cast<std::uint64_t>(tensor_count) != tensors.size()) {
-      refuse(
-          "the parts do not hold the number of tensors that they should",
-          fmt::format("{}, split.tensors.count = {}, found {}", path.string(), tensor_count, tensors.size()));
-    }
-  }
 
-  std::int64_t split_total(const GgufMetadata& from, const fs::path& of) const {
-    return from.contains("split.tensors.count") ? split_number(from, of, "split.tensors.count", 0, INT32_MAX)
-                                                : -1;
+    for (std::int64_t i = 0; i < count; ++i) {
+      MappedFile mapping(path_of(i));
+      const std::string name = mapping.path().string();
+      GgufPart part = parse_gguf(mapping);
+      metadata_integer(part.metadata, name, "split.count", count, count);
+      metadata_integer(part.metadata, name, "split.no", i, i);
+      if (i == 0) metadata = std::move(part.metadata);
+      add(std::move(mapping), std::move(part));
+    }
+    if (!metadata.contains("split.tensors.count")) return;
+    const auto found = static_cast<std::int64_t>(tensors.size());
+    if (metadata_integer(metadata, path.string(), "split.tensors.count", 0, INT32_MAX) != found) {
+      refuse("the parts do not hold the number of tensors that they should",
+             fmt::format("{}, split.tensors.count = {}, found {}", path.string(),
+                         to_text(metadata.find("split.tensors.count")->second), found));
+    }
   }
 
   void index_names() {
@@ -188,10 +123,10 @@ GgufReader GgufReader::open(const fs::path& path) {
   MappedFile mapping(path);
   GgufPart part = parse_gguf(mapping);
   const std::int64_t count = part.metadata.contains("split.count")
-                                 ? state->split_number(part.metadata, path, "split.count", 0, kMaxParts)
+                                 ? metadata_integer(part.metadata, path.string(), "split.count", 0, kMaxParts)
                                  : 1;
   if (count > 1) {
-    state->open_parts(std::move(mapping), std::move(part), count);
+    state->open_parts(part.metadata, count);
   } else {
     state->metadata = std::move(part.metadata);
     state->add(std::move(mapping), std::move(part));
@@ -222,7 +157,7 @@ bool GgufReader::has(std::string_view key) const {
 }
 
 std::int64_t GgufReader::integer(std::string_view key, std::int64_t low, std::int64_t high) const {
-  return state_->integer(key, low, high);
+  return metadata_integer(state_->metadata, state_->path.string(), key, low, high);
 }
 
 std::int64_t GgufReader::integer_or(std::string_view key, std::int64_t fallback, std::int64_t low,

@@ -146,10 +146,10 @@ TEST(GgufReader, StartOfTheFile) {
 }
 
 TEST(GgufReader, CutAnywhereItIsRefused) {
-  const TempFolder folder;
+  const testing_files::MemoryFile file;
   const std::string bytes = sound().bytes();
   for (std::size_t n = 0; n < bytes.size(); ++n) {
-    const auto path = folder.file("m.gguf", bytes.substr(0, n));
+    const std::string path = file.with(bytes.substr(0, n));
     EXPECT_THAT(message_of([&] { GgufReader::open(path); }), testing::MatchesRegex(".*(truncated|empty).*"))
         << n;
   }

@@ -1,8 +1,6 @@
 // Files damaged at random, with a fixed seed: the readers may accept or refuse them, but only by
 // wring::Error.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <optional>
 #include <random>
@@ -34,25 +32,6 @@ constexpr std::uint64_t kEdges[] = {0,
                                     std::uint64_t{1} << 63,
                                     UINT64_MAX,
                                     UINT64_MAX - 7};
-
-// A file that never touches a disk: thousands of them a second.
-class MemoryFile {
- public:
-  MemoryFile() : fd_(::memfd_create("damaged", MFD_CLOEXEC)) {}
-  ~MemoryFile() { ::close(fd_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  std::string with(const std::string& bytes) const {
-    const bool written = ::ftruncate(fd_, 0) == 0 &&
-                         ::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
-    EXPECT_TRUE(written);
-    return "/proc/self/fd/" + std::to_string(fd_);
-  }
-
- private:
-  int fd_;
-};
 
 std::string damaged(std::string bytes, std::mt19937& random) {
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
@@ -118,7 +97,7 @@ TEST(Malformed, GgufEndsInTensorsOrInAnError) {
       .tensor("norm.weight", {4}, 0, 160)
       .tensor("w", {2, 2, 2}, 1, 192);
   b.data.assign(208, 'x');
-  const MemoryFile file;
+  const testing_files::MemoryFile file;
   std::optional<GgufReader> reader;
   const int count = refused(b.bytes(), 1, [&](const std::string& bytes) {
     reader = GgufReader::open(file.with(bytes));
@@ -132,7 +111,7 @@ TEST(Malformed, SafetensorsEndInTensorsOrInAnError) {
   const std::string header =
       R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
       R"("b":{"dtype":"BF16","shape":[4],"data_offsets":[24,32]},"c":{"dtype":"I8","shape":[0],"data_offsets":[32,32]}})";
-  const MemoryFile file;
+  const testing_files::MemoryFile file;
   std::optional<SafetensorsReader> reader;
   const int count = refused(testing_files::safetensors_bytes(header, std::string(32, 'x')), 2,
                             [&](const std::string& bytes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -47,6 +48,25 @@ class TempFolder {
 
  private:
   std::filesystem::path path_;
+};
+
+/// A file that never touches a disk: thousands of them a second.
+class MemoryFile {
+ public:
+  MemoryFile() : fd_(::memfd_create("damaged", MFD_CLOEXEC)) {}
+  ~MemoryFile() { ::close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::string with(const std::string& bytes) const {
+    const bool written = ::ftruncate(fd_, 0) == 0 &&
+                         ::pwrite(fd_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+    EXPECT_TRUE(written);
+    return "/proc/self/fd/" + std::to_string(fd_);
+  }
+
+ private:
+  int fd_;
 };
 
 template <class T>
