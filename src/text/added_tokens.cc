@@ -102,7 +102,9 @@ void AddedTokens::split(std::string_view text, Specials specials, const PlainTex
     }
     if (begin > done) plain(text.substr(done, begin - done));
     token(found->id);
-    done = at = end;
+    // As in the reference the search goes on behind the token itself: one made of the blanks just taken is
+    // still found.
+    done = end;
   }
   if (done < text.size()) plain(text.substr(done));
 }
