@@ -154,6 +154,12 @@ KeepRule parse_keep_rule(std::string_view text) {
   return {std::string(text.substr(0, equals)), *type};
 }
 
+std::vector<std::uint64_t> PlannedTensor::shape() const {
+  const auto n = static_cast<std::uint64_t>(columns);
+  if (role == TensorRole::kVector) return {n};
+  return {static_cast<std::uint64_t>(rows), n};
+}
+
 std::uint64_t PlannedTensor::bytes() const {
   return formats::bytes_of(used, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns));
 }

@@ -51,6 +51,7 @@ struct PlannedTensor {
   std::uint64_t elements() const {
     return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(columns);
   }
+  std::vector<std::uint64_t> shape() const;  // outermost first
   std::uint64_t bytes() const;
   bool substituted() const { return asked != used; }
 };

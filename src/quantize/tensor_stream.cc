@@ -186,4 +186,14 @@ TensorReport stream_tensor(const model::Model& model, const PlannedTensor& plann
   return report;
 }
 
+double block_matrix_error(const std::vector<TensorReport>& tensors) {
+  double error = 0, all = 0;
+  for (const TensorReport& t : tensors) {
+    if (t.planned.role != TensorRole::kBlockMatrix) continue;
+    error += t.relative_error * t.relative_error * t.square_sum;
+    all += t.square_sum;
+  }
+  return all > 0 ? std::sqrt(error / all) : 0;
+}
+
 }  // namespace wring::quantize

@@ -25,6 +25,18 @@ struct TensorReport {
   std::optional<double> weighted_error;  // the same with squares weighted by importance, where there is one
 };
 
+/// What became of a model.
+struct QuantizeReport {
+  std::vector<TensorReport> tensors;  // in the plan's order
+  std::uint64_t file_bytes = 0;
+  double seconds = 0;
+  /// ‖x − x̂‖ / ‖x‖ over the blocks' matrices together; the worst single tensor is found in `tensors`.
+  double relative_error = 0;
+};
+
+/// ‖x − x̂‖ / ‖x‖ over the blocks' matrices together.
+double block_matrix_error(const std::vector<TensorReport>& tensors);
+
 /// The largest |x| of each planned tensor. Errors: kBadInput for a NaN or an infinity, naming tensor,
 /// position and (of quantized sources) block; kNotSupported for a source type that cannot be read;
 /// kCancelled.

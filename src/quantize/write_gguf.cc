@@ -26,12 +26,6 @@ std::string gguf_name_of(const PlannedTensor& tensor) {
   return *name;
 }
 
-std::vector<std::uint64_t> shape_of(const PlannedTensor& tensor) {
-  const auto columns = static_cast<std::uint64_t>(tensor.columns);
-  if (tensor.role == TensorRole::kVector) return {columns};
-  return {static_cast<std::uint64_t>(tensor.rows), columns};
-}
-
 /// The importance of a tensor's columns: empty where the plan has none or the type has no use for it.
 /// Embedding and head may lack an entry, as llama.cpp's imatrix files do.
 std::span<const float> importance_of(const QuantPlan& plan, const PlannedTensor& tensor,
@@ -78,16 +72,6 @@ void check_arguments(const QuantPlan& plan, const formats::Imatrix* imatrix, con
   for (const PlannedTensor& t : plan.tensors) importance_of(plan, t, imatrix);
 }
 
-double block_matrix_error(const std::vector<TensorReport>& tensors) {
-  double error = 0, all = 0;
-  for (const TensorReport& t : tensors) {
-    if (t.planned.role != TensorRole::kBlockMatrix) continue;
-    error += t.relative_error * t.relative_error * t.square_sum;
-    all += t.square_sum;
-  }
-  return all > 0 ? std::sqrt(error / all) : 0;
-}
-
 }  // namespace
 
 QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, const formats::Imatrix* imatrix,
@@ -102,7 +86,7 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
     const std::array<std::uint64_t, 1> shape = {divisors.size()};
     writer.declare(kRopeFreqs, formats::QuantType::kF32, shape);
   }
-  for (const PlannedTensor& t : plan.tensors) writer.declare(gguf_name_of(t), t.used, shape_of(t));
+  for (const PlannedTensor& t : plan.tensors) writer.declare(gguf_name_of(t), t.used, t.shape());
   writer.begin_data();
   writer.write(std::as_bytes(std::span(divisors)));
 

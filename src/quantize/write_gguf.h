@@ -14,14 +14,6 @@
 
 namespace wring::quantize {
 
-struct QuantizeReport {
-  std::vector<TensorReport> tensors;  // in the plan's order
-  std::uint64_t file_bytes = 0;
-  double seconds = 0;
-  /// ‖x − x̂‖ / ‖x‖ over the blocks' matrices together; the worst single tensor is found in `tensors`.
-  double relative_error = 0;
-};
-
 /// Writes `out` (which must end in .gguf) atomically. The plan must be settled. `imatrix`: needed if the plan
 /// has importance, and must hold an entry of the right length for each of the blocks' quantized matrices.
 /// Errors: kUsage and kBadInput for these, kIo, kCancelled; nothing is left behind then.

@@ -1,0 +1,112 @@
+// What the tests of this room share: small llama folders with weights of one's own, and scratch folders that
+// go away.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "base/error.h"
+#include "base/floats.h"
+#include "formats/safetensors.h"
+#include "kernels/kernel_table.h"
+#include "model/model.h"
+#include "quantize/plan.h"
+#include "quantize/tensor_stream.h"
+
+namespace wring::quantize::testing {
+
+/// A folder of one test, removed at its end.
+class ScratchFolder {
+ public:
+  ScratchFolder()
+      : path_(std::filesystem::path(::testing::TempDir()) /
+              ("wring_quantize_" + std::to_string(::getpid()) + "_" +
+               ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::filesystem::path data(const std::string& name) {
+  return std::filesystem::path(WRING_SOURCE_DIR) / "tests" / "data" / name;
+}
+
+/// Deterministic values with a bell-like spread of about 0.02 (a sum of four uniforms), rounded to BF16.
+inline float test_weight(std::uint64_t& state) {
+  float sum = 0;
+  for (int i = 0; i < 4; ++i) {
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    sum += static_cast<float>(state >> 40) * 0x1p-24F - 0.5F;
+  }
+  return bf16_to_float(float_to_bf16(sum * 0.035F));
+}
+
+/// Changes a tensor's values before they are written.
+using Change = std::function<void(const std::string& name, std::vector<float>& values)>;
+
+/// A llama of one block (hidden 256, intermediate 512, 4 heads of 64, 2 key/value heads) with F32 weights.
+inline void write_small_llama(const std::filesystem::path& folder, const Change& change = {},
+                              const std::string& more_config = "", int vocab_size = 96) {
+  std::filesystem::create_directories(folder);
+  write_file_atomically(folder / "config.json", R"({"model_type": "llama", "vocab_size": )" +
+                                                    std::to_string(vocab_size) +
+                                                    R"(, "hidden_size": 256, "intermediate_size": 512,
+  "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0)" +
+                                                    more_config + "}");
+  const model::ModelSpec spec = model::make_spec(model::read_hf_config(folder));
+  const QuantPlan plan = make_convert_plan(spec, formats::QuantType::kF32, true, 1);
+  formats::SafetensorsWriter writer(folder / "model.safetensors");
+  for (const PlannedTensor& t : plan.tensors) writer.declare(t.name, formats::QuantType::kF32, t.shape());
+  writer.begin_data();
+  std::uint64_t state = 1;
+  for (const PlannedTensor& t : plan.tensors) {
+    std::vector<float> values(t.elements());
+    for (float& v : values) v = test_weight(state) + (t.name.find("norm") != std::string::npos ? 1.0F : 0.0F);
+    if (change) change(t.name, values);
+    writer.write(std::as_bytes(std::span(values)));
+  }
+  writer.commit();
+}
+
+/// All values of a weight in Hugging Face's order.
+inline std::vector<float> values_of(const model::Model& model, const std::string& name) {
+  const model::Weight& w = model.weight(name);
+  std::vector<float> out(static_cast<std::size_t>(w.rows * w.columns));
+  for (std::int64_t r = 0; r < w.rows; ++r) {
+    kernels::kernels().dequantize(w.type(), w.row_data(r), out.data() + r * w.columns,
+                                  static_cast<std::size_t>(w.columns));
+  }
+  return out;
+}
+
+/// The error that `f` throws; a test failure and an internal error if it throws none.
+template <class F>
+Error error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e;
+  }
+  ADD_FAILURE() << "no error was thrown";
+  return Error(ErrorCode::kInternal, "none");
+}
+
+}  // namespace wring::quantize::testing
