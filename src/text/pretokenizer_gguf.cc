@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -71,19 +72,34 @@ PreTokenizer rules_of(const Entry& entry, std::string_view where) {
   return rules;
 }
 
-}  // namespace
-
-NamedPreTokenizer named_pretokenizer(std::string_view name, std::string_view where) {
+const Entry& find_entry(std::string_view name, std::string_view where) {
   std::string known;
   for (const Entry& entry : table()) {
-    if (entry.name == name) {
-      return {rules_of(entry, where), entry.nfc, entry.ignore_merges, entry.adds_bos};
-    }
+    if (entry.name == name) return entry;
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
   throw Error(ErrorCode::kNotSupported,
               fmt::format("the pre-tokenizer '{}' is not supported", printable(name)),
               fmt::format("{}, tokenizer.ggml.pre", where), fmt::format("supported: {}", known));
+}
+
+}  // namespace
+
+NamedPreTokenizer named_pretokenizer(std::string_view name, std::string_view where) {
+  const Entry& entry = find_entry(name, where);
+  return {rules_of(entry, where), entry.nfc, entry.ignore_merges, entry.adds_bos};
+}
+
+nlohmann::json pretokenizer_json(std::string_view name, std::string_view where) {
+  nlohmann::json rules = nlohmann::json::array();
+  for (const std::string_view pattern : find_entry(name, where).patterns) {
+    if (pattern.empty()) continue;
+    rules.push_back(
+        {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}});
+  }
+  rules.push_back(
+      {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", false}});
+  return {{"type", "Sequence"}, {"pretokenizers", std::move(rules)}};
 }
 
 std::string_view name_of_pretokenizer(const PreTokenizer& rules, bool nfc) {

@@ -3,6 +3,7 @@
 // published with.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
 #include "text/pretokenizer.h"
@@ -18,6 +19,9 @@ struct NamedPreTokenizer {
 
 /// Errors: kNotSupported naming the pre-tokenizer and those that are known.
 NamedPreTokenizer named_pretokenizer(std::string_view name, std::string_view where);
+
+/// The same rules as the "pre_tokenizer" of a tokenizer.json.
+nlohmann::json pretokenizer_json(std::string_view name, std::string_view where);
 
 /// The name whose rules equal `rules` (by definition()) and `nfc`; empty if none does.
 std::string_view name_of_pretokenizer(const PreTokenizer& rules, bool nfc);
