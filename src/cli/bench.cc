@@ -21,52 +21,76 @@ struct Options {
   std::string compute = "exact";
 };
 
-ordered_json to_json(const lab::Spread& s) { return {{"median", s.median}, {"min", s.low}, {"max", s.high}}; }
+ordered_json to_json(const lab::Spread& s) {
+  return {{"median", s.median}, {"min", s.low}, {"max", s.high}};
+}
 
-// Multiply-adds of one position through all matrices, attention left out: what a prefill rate is compared with the peak by.
+// Multiply-adds of one position through all matrices, attention left out: what a prefill rate is compared
+// with the peak by.
 double macs_per_token(const model::Model& m) {
   double macs = 0;
-  for (const model::LinearUse& use : model::block_linears(m.spec())) macs += static_cast<double>(use.linear->rows * use.linear->columns);
+  for (const model::LinearUse& use : model::block_linears(m.spec()))
+    macs += static_cast<double>(use.linear->rows * use.linear->columns);
   return macs;
 }
 
 int run(const Options& o) {
   if (o.compute != "exact") {
-    throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not there yet", o.compute), "--compute", "use exact");
+    throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not there yet", o.compute),
+                "--compute", "use exact");
   }
   std::vector<model::Model> models;
   for (const std::string& path : o.models) models.push_back(model::Model::open(path));
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::vector<engine::Engine*> pointers;
   for (const model::Model& m : models) {
-    engines.push_back(std::make_unique<engine::Engine>(m, engine::EngineOptions{.threads = o.common.threads}));
+    engines.push_back(
+        std::make_unique<engine::Engine>(m, engine::EngineOptions{.threads = o.common.threads}));
     pointers.push_back(engines.back().get());
   }
   const lab::MachinePeaks peaks = lab::measure_peaks(engines.front()->pool());
   const auto rows = lab::measure_speed(pointers, o.protocol, terminal_progress());
-  ordered_json out = {{"compute", o.compute}, {"isa", isa_name(choose_isa())}, {"threads", engines.front()->pool().threads()},
-                      {"read_bandwidth_gbps", peaks.read_bandwidth_gbps}, {"fp32_gmacs", peaks.fp32_gmacs}, {"rows", ordered_json::array()}};
-  std::string text = fmt::format("{} mode, {}, {} threads; read bandwidth {:.1f} GB/s, fp32 peak {:.1f} G multiply-adds/s\n"
-                                 "{:32} {:>6} {:>5} {:>18} {:>24} {:>24} {:>10}\n",
-                                 o.compute, isa_name(choose_isa()), engines.front()->pool().threads(), peaks.read_bandwidth_gbps,
-                                 peaks.fp32_gmacs, "model", "prompt", "batch", "TTFT ms", "prefill tokens/s", "decode tokens/s", "of peak");
+  ordered_json out = {{"compute", o.compute},
+                      {"isa", isa_name(choose_isa())},
+                      {"threads", engines.front()->pool().threads()},
+                      {"read_bandwidth_gbps", peaks.read_bandwidth_gbps},
+                      {"fp32_gmacs", peaks.fp32_gmacs},
+                      {"rows", ordered_json::array()}};
+  std::string text = fmt::format(
+      "{} mode, {}, {} threads; read bandwidth {:.1f} GB/s, fp32 peak {:.1f} G multiply-adds/s\n"
+      "{:32} {:>6} {:>5} {:>18} {:>24} {:>24} {:>10}\n",
+      o.compute, isa_name(choose_isa()), engines.front()->pool().threads(), peaks.read_bandwidth_gbps,
+      peaks.fp32_gmacs, "model", "prompt", "batch", "TTFT ms", "prefill tokens/s", "decode tokens/s",
+      "of peak");
   for (std::size_t m = 0; m < models.size(); ++m) {
     for (const lab::SpeedRow& r : rows[m]) {
       const double share = r.prefill_tokens_per_s.median * macs_per_token(models[m]) / 1e9 / peaks.fp32_gmacs;
-      out["rows"].push_back({{"model", o.models[m]}, {"prompt", r.prompt}, {"batch", r.batch}, {"ttft_ms", r.ttft_ms.median},
-                             {"prefill_tokens_per_s", r.prefill_tokens_per_s.median}, {"decode_tokens_per_s", r.decode_tokens_per_s.median},
-                             {"peak_rss_bytes", lab::peak_rss_bytes()}, {"weights_bytes", r.memory.weights_bytes},
-                             {"kv_bytes", r.memory.kv_bytes}, {"workspace_bytes", r.memory.workspace_bytes},
+      out["rows"].push_back({{"model", o.models[m]},
+                             {"prompt", r.prompt},
+                             {"batch", r.batch},
+                             {"ttft_ms", r.ttft_ms.median},
+                             {"prefill_tokens_per_s", r.prefill_tokens_per_s.median},
+                             {"decode_tokens_per_s", r.decode_tokens_per_s.median},
+                             {"peak_rss_bytes", lab::peak_rss_bytes()},
+                             {"weights_bytes", r.memory.weights_bytes},
+                             {"kv_bytes", r.memory.kv_bytes},
+                             {"workspace_bytes", r.memory.workspace_bytes},
                              {"prefill_share_of_fp32_peak", share},
-                             {"spread", {{"ttft_ms", to_json(r.ttft_ms)}, {"prefill_tokens_per_s", to_json(r.prefill_tokens_per_s)},
-                                         {"decode_tokens_per_s", to_json(r.decode_tokens_per_s)}}}});
-      const auto cell = [](const lab::Spread& s) { return fmt::format("{:.1f} [{:.1f}, {:.1f}]", s.median, s.low, s.high); };
-      text += fmt::format("{:32} {:>6} {:>5} {:>18} {:>24} {:>24} {:>9.0f}%\n", o.models[m], r.prompt, r.batch, cell(r.ttft_ms),
-                          cell(r.prefill_tokens_per_s), cell(r.decode_tokens_per_s), share * 100);
+                             {"spread",
+                              {{"ttft_ms", to_json(r.ttft_ms)},
+                               {"prefill_tokens_per_s", to_json(r.prefill_tokens_per_s)},
+                               {"decode_tokens_per_s", to_json(r.decode_tokens_per_s)}}}});
+      const auto cell = [](const lab::Spread& s) {
+        return fmt::format("{:.1f} [{:.1f}, {:.1f}]", s.median, s.low, s.high);
+      };
+      text += fmt::format("{:32} {:>6} {:>5} {:>18} {:>24} {:>24} {:>9.0f}%\n", o.models[m], r.prompt,
+                          r.batch, cell(r.ttft_ms), cell(r.prefill_tokens_per_s), cell(r.decode_tokens_per_s),
+                          share * 100);
     }
   }
-  text += fmt::format("median [min, max] of {} runs after {} warm-ups, models interleaved; peak memory of the process {}\n", o.protocol.runs,
-                      o.protocol.warmups, human_bytes(static_cast<double>(lab::peak_rss_bytes())));
+  text += fmt::format(
+      "median [min, max] of {} runs after {} warm-ups, models interleaved; peak memory of the process {}\n",
+      o.protocol.runs, o.protocol.warmups, human_bytes(static_cast<double>(lab::peak_rss_bytes())));
   if (o.common.json) {
     print_json(out);
   } else {
@@ -79,13 +103,24 @@ int run(const Options& o) {
 
 void add_bench(CLI::App& app) {
   auto o = std::make_shared<Options>();
-  CLI::App* c = add_command(app, "bench", "time to first token, prefill and decode speed, memory; several models interleaved",
-                            "wring bench sample/hf --prompt 512 --generate 64", o->common, [o] { return run(*o); });
+  CLI::App* c = add_command(
+      app, "bench", "time to first token, prefill and decode speed, memory; several models interleaved",
+      "wring bench sample/hf --prompt 512 --generate 64", o->common, [o] { return run(*o); });
   c->add_option("MODEL", o->models, "Hugging Face folders or .gguf files")->required();
-  c->add_option("--prompt", o->protocol.prompts, "tokens in, as 512,4096")->delimiter(',')->check(CLI::Range(1, 1 << 24))->capture_default_str();
-  c->add_option("--generate", o->protocol.generate, "tokens out")->check(CLI::Range(1, 1 << 24))->capture_default_str();
-  c->add_option("--batch", o->protocol.batches, "sequences at a time, as 1,8")->delimiter(',')->check(CLI::Range(1, 4096))->capture_default_str();
-  c->add_option("--runs", o->protocol.runs, "runs that count, after 2 warm-ups")->check(CLI::Range(1, 1000))->capture_default_str();
+  c->add_option("--prompt", o->protocol.prompts, "tokens in, as 512,4096")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  c->add_option("--generate", o->protocol.generate, "tokens out")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  c->add_option("--batch", o->protocol.batches, "sequences at a time, as 1,8")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  c->add_option("--runs", o->protocol.runs, "runs that count, after 2 warm-ups")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
   c->add_option("--compute", o->compute, "compute mode: exact")->capture_default_str();
 }
 

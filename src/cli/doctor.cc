@@ -29,9 +29,11 @@ int run(const Common& common) {
     print_json(out);
     return 0;
   }
-  print(fmt::format("CPU level       {}: {}\nthreads         {}\nread bandwidth  {:.1f} GB/s\nfp32 peak       {:.1f} G multiply-adds/s\n"
-                    "build           {}\n",
-                    isa_name(isa), reason, pool.threads(), peaks.read_bandwidth_gbps, peaks.fp32_gmacs, build_id()));
+  print(fmt::format(
+      "CPU level       {}: {}\nthreads         {}\nread bandwidth  {:.1f} GB/s\nfp32 peak       {:.1f} G "
+      "multiply-adds/s\n"
+      "build           {}\n",
+      isa_name(isa), reason, pool.threads(), peaks.read_bandwidth_gbps, peaks.fp32_gmacs, build_id()));
   return 0;
 }
 
@@ -39,8 +41,8 @@ int run(const Common& common) {
 
 void add_doctor(CLI::App& app) {
   auto common = std::make_shared<Common>();
-  add_command(app, "doctor", "CPU level chosen and why, threads, memory bandwidth, peak multiply-adds, build", "wring doctor", *common,
-              [common] { return run(*common); });
+  add_command(app, "doctor", "CPU level chosen and why, threads, memory bandwidth, peak multiply-adds, build",
+              "wring doctor", *common, [common] { return run(*common); });
 }
 
 }  // namespace wring::cli

@@ -76,7 +76,9 @@ class Session {
   engine::Engine engine_;
 };
 
-double rate(double count, double seconds) { return seconds > 0 ? count / seconds : 0; }
+double rate(double count, double seconds) {
+  return seconds > 0 ? count / seconds : 0;
+}
 
 std::vector<TokenId> make_prompt(const Options& o, const engine::ModelFiles& files) {
   if (!o.ids.empty()) return parse_ids(o.ids);
@@ -110,8 +112,8 @@ int answer(const Options& o, const engine::ModelFiles& files) {
   }
   if (!files.tokenizer) print(fmt::format("{}", fmt::join(r.ids, ",")));
   print("\n");
-  fmt::print(stderr, "[{} tokens in, {} out; prefill {:.1f} tokens/s, decode {:.1f} tokens/s, {} mode]\n", prompt_size, r.ids.size(),
-             prefill, decode, o.compute);
+  fmt::print(stderr, "[{} tokens in, {} out; prefill {:.1f} tokens/s, decode {:.1f} tokens/s, {} mode]\n",
+             prompt_size, r.ids.size(), prefill, decode, o.compute);
   return 0;
 }
 
@@ -125,7 +127,8 @@ int chat(const Options& o, const engine::ModelFiles& files) {
     fmt::print(stderr, "> ");
     if (!std::getline(std::cin, line) || line.empty()) return 0;
     messages.push_back({{"role", "user"}, {"content", line}});
-    const Reply r = session.reply(engine::encode_prompt(tokenizer, chat.render(messages, true)), [](std::string_view piece) { print(piece); });
+    const Reply r = session.reply(engine::encode_prompt(tokenizer, chat.render(messages, true)),
+                                  [](std::string_view piece) { print(piece); });
     print("\n");
     messages.push_back({{"role", "assistant"}, {"content", r.text}});
   }
@@ -133,7 +136,8 @@ int chat(const Options& o, const engine::ModelFiles& files) {
 
 int run(const Options& o, bool has_prompt) {
   if (o.compute != "exact") {
-    throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not there yet", o.compute), "--compute", "use exact");
+    throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not there yet", o.compute),
+                "--compute", "use exact");
   }
   if (has_prompt && !o.ids.empty()) throw Error(ErrorCode::kUsage, "give either --prompt or --ids");
   const engine::ModelFiles files = engine::ModelFiles::open(o.model);
@@ -146,19 +150,26 @@ int run(const Options& o, bool has_prompt) {
 void add_run(CLI::App& app) {
   auto o = std::make_shared<Options>();
   auto prompt = std::make_shared<CLI::Option*>();
-  CLI::App* c = add_command(app, "run", "answers a prompt, or chats if none is given", "wring run sample/hf -p \"Why is the sky blue?\"",
-                            o->common, [o, prompt] { return run(*o, (*prompt)->count() > 0); });
+  CLI::App* c = add_command(app, "run", "answers a prompt, or chats if none is given",
+                            "wring run sample/hf -p \"Why is the sky blue?\"", o->common,
+                            [o, prompt] { return run(*o, (*prompt)->count() > 0); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
-  *prompt = c->add_option("-p,--prompt", o->prompt, "the prompt; goes through the chat template if the model has one");
+  *prompt = c->add_option("-p,--prompt", o->prompt,
+                          "the prompt; goes through the chat template if the model has one");
   c->add_option("--ids", o->ids, "the prompt as token ids, as 1,2,3");
-  c->add_option("-n,--tokens", o->tokens, "tokens to generate at most")->check(CLI::Range(1, 1 << 24))->capture_default_str();
+  c->add_option("-n,--tokens", o->tokens, "tokens to generate at most")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
   c->add_flag("--raw", o->raw, "do not use the chat template");
   c->add_flag("--ignore-eos", o->ignore_eos, "go on after end-of-reply tokens");
   c->add_option("--compute", o->compute, "compute mode: exact")->capture_default_str();
   c->add_option("--temperature", o->sampling.temperature, "0 is greedy")->capture_default_str();
-  c->add_option("--top-k", o->sampling.top_k, "sample from the k most likely tokens; 0: all")->capture_default_str();
-  c->add_option("--top-p", o->sampling.top_p, "sample from the most likely tokens that hold this share")->capture_default_str();
-  c->add_option("--min-p", o->sampling.min_p, "drop tokens less likely than this share of the best")->capture_default_str();
+  c->add_option("--top-k", o->sampling.top_k, "sample from the k most likely tokens; 0: all")
+      ->capture_default_str();
+  c->add_option("--top-p", o->sampling.top_p, "sample from the most likely tokens that hold this share")
+      ->capture_default_str();
+  c->add_option("--min-p", o->sampling.min_p, "drop tokens less likely than this share of the best")
+      ->capture_default_str();
   c->add_option("--seed", o->sampling.seed, "seed of the sampling")->capture_default_str();
 }
 

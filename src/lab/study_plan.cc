@@ -32,7 +32,8 @@ void refuse_overlap(const evaluate::TextSet& texts, const evaluate::TextSet& cal
     const auto found = seen.find(d.sha256);
     if (found == seen.end()) continue;
     throw Error(ErrorCode::kBadInput, "the same text is used for calibration and for evaluation",
-                fmt::format("{} and {}", found->second, d.source), "make disjoint files, for example with wring corpus");
+                fmt::format("{} and {}", found->second, d.source),
+                "make disjoint files, for example with wring corpus");
   }
 }
 
@@ -51,7 +52,8 @@ void apply_preset(StudyOptions& o, const std::string& preset) {
     o.speed = {.prompts = {512, 4096}, .generate = 256, .batches = {1}, .warmups = 2, .runs = 5};
     if (preset == "standard") o.speed.prompts = {512};
   } else {
-    throw Error(ErrorCode::kUsage, fmt::format("preset {} is not known", preset), "--preset", "use quick, standard or full");
+    throw Error(ErrorCode::kUsage, fmt::format("preset {} is not known", preset), "--preset",
+                "use quick, standard or full");
   }
 }
 
@@ -68,7 +70,8 @@ evaluate::TextSet pick_documents(const evaluate::TextSet& texts, std::int64_t co
   picked.notes = texts.notes;
   for (std::size_t round = 0; static_cast<std::int64_t>(picked.documents.size()) < count; ++round) {
     for (const auto& domain : domains) {
-      if (round < domain.size() && static_cast<std::int64_t>(picked.documents.size()) < count) picked.documents.push_back(*domain[round]);
+      if (round < domain.size() && static_cast<std::int64_t>(picked.documents.size()) < count)
+        picked.documents.push_back(*domain[round]);
     }
   }
   return picked;
@@ -76,21 +79,28 @@ evaluate::TextSet pick_documents(const evaluate::TextSet& texts, std::int64_t co
 
 json StudyPlan::manifest() const {
   json m;
-  m["model"] = {{"content_sha256", model_hash}, {"folder", std::filesystem::weakly_canonical(options.model).filename().string()}};
+  m["model"] = {{"content_sha256", model_hash},
+                {"folder", std::filesystem::weakly_canonical(options.model).filename().string()}};
   m["recipes"] = options.recipes;
   m["context"] = options.context;
   m["kl_positions"] = evaluate::kl_positions_name(options.positions);
   m["documents"] = describe(documents);
   m["calibration"] = describe(calibration_documents);
-  m["speed"] = {{"prompts", options.speed.prompts}, {"generate", options.speed.generate}, {"batches", options.speed.batches},
-                {"warmups", options.speed.warmups}, {"runs", options.speed.runs}};
+  m["speed"] = {{"prompts", options.speed.prompts},
+                {"generate", options.speed.generate},
+                {"batches", options.speed.batches},
+                {"warmups", options.speed.warmups},
+                {"runs", options.speed.runs}};
   m["compute"] = "exact";
   return m;
 }
 
-std::string StudyPlan::protocol() const { return xxh3_128_hex(manifest().dump()); }
+std::string StudyPlan::protocol() const {
+  return xxh3_128_hex(manifest().dump());
+}
 
-StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles& files, ProgressSink& progress) {
+StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles& files,
+                          ProgressSink& progress) {
   StudyPlan plan;
   plan.options = options;
   const std::int64_t limit = files.model.config().max_position_embeddings;
@@ -98,9 +108,11 @@ StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles&
   plan.texts = pick_documents(evaluate::read_texts(options.texts), options.documents);
   plan.documents = evaluate::tokenize(plan.texts, files.require_tokenizer(), options.context, limit);
   if (!options.calibration.empty()) {
-    plan.calibration = pick_documents(evaluate::read_texts(options.calibration), options.calibration_documents);
+    plan.calibration =
+        pick_documents(evaluate::read_texts(options.calibration), options.calibration_documents);
     refuse_overlap(plan.texts, plan.calibration);
-    plan.calibration_documents = evaluate::tokenize(plan.calibration, files.require_tokenizer(), options.context, limit);
+    plan.calibration_documents =
+        evaluate::tokenize(plan.calibration, files.require_tokenizer(), options.context, limit);
   }
   progress.update("hashing the model", 0, 1, "models");
   plan.model_hash = files.model.content_hash();

@@ -1,0 +1,16 @@
+// Calibration as two commands need it: texts in, importance out.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/language_model.h"
+#include "formats/imatrix.h"
+
+namespace wring::cli {
+
+/// Σ x² over the documents of `texts`, each cut at `context` tokens (0: 1,024, or the model's context if that is less).
+formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<std::string>& texts, std::int64_t context, int threads);
+
+}  // namespace wring::cli

@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "cli/command.h"
+#include "model/model.h"
+#include "quantize/plan.h"
+#include "quantize/write_gguf.h"
+#include "quantize/write_hf.h"
+
+namespace wring::cli {
+namespace {
+
+struct Options {
+  Common common;
+  std::string model, out, to, type = "bf16";
+};
+
+int run(const Options& o) {
+  const bool to_gguf = o.to == "gguf" || (o.to.empty() && o.out.ends_with(".gguf"));
+  const std::optional<formats::QuantType> type = formats::quant_type_from_name(o.type);
+  if (!type)
+    throw Error(ErrorCode::kUsage, fmt::format("type {} is not known", o.type), "--type",
+                "use bf16, f16, f32 or q8_0");
+  const model::Model m = model::Model::open(o.model);
+  for (const std::string& w : m.warnings()) warn(w);
+  ThreadPool pool(o.common.threads > 0 ? o.common.threads : default_threads());
+  quantize::QuantPlan plan = quantize::make_convert_plan(m.spec(), *type, to_gguf, pool.threads());
+  quantize::settle_plan(plan, quantize::largest_magnitudes(m, plan, pool, terminal_progress()));
+  const quantize::QuantizeReport report =
+      to_gguf ? quantize::write_gguf(m, plan, nullptr, o.out, pool, terminal_progress())
+              : quantize::write_hf(m, plan, *type, o.out, pool, terminal_progress());
+  if (o.common.json) {
+    print_json(nlohmann::ordered_json{{"out", o.out},
+                                      {"form", to_gguf ? "gguf" : "hf"},
+                                      {"type", o.type},
+                                      {"bytes", report.file_bytes},
+                                      {"seconds", report.seconds},
+                                      {"error", report.relative_error}});
+  } else {
+    print(fmt::format("written to {}: {} in {:.1f} s, relative error {:.2e}\n", o.out,
+                      human_bytes(static_cast<double>(report.file_bytes)), report.seconds,
+                      report.relative_error));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void add_convert(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c =
+      add_command(app, "convert", "the same model in another file form or plain type",
+                  "wring convert sample/hf -o sample.gguf --type bf16", o->common, [o] { return run(*o); });
+  c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
+  c->add_option("-o,--output", o->out, ".gguf file, or folder to make")->required();
+  c->add_option("--to", o->to, "gguf or hf (default: by the output's name)")
+      ->check(CLI::IsMember({"gguf", "hf"}));
+  c->add_option("--type", o->type, "bf16, f16, f32; for GGUF q8_0 too")->capture_default_str();
+}
+
+}  // namespace wring::cli

@@ -1,0 +1,165 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/cpu.h"
+#include "base/error.h"
+#include "cli/calibrate.h"
+#include "cli/command.h"
+#include "engine/language_model.h"
+#include "quantize/plan.h"
+#include "quantize/recipe.h"
+#include "quantize/write_gguf.h"
+
+namespace wring::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct Options {
+  Common common;
+  std::string model, recipe, out, imatrix;
+  std::vector<std::string> calibration, keep;
+  std::int64_t context = 0;
+  bool deploy = false, strict = false, dry_run = false;
+};
+
+quantize::PlanOptions plan_options(const Options& o) {
+  quantize::PlanOptions options;
+  for (const std::string& k : o.keep) options.keep.push_back(quantize::parse_keep_rule(k));
+  options.deploy = o.deploy;
+  options.strict = o.strict;
+  options.threads = o.common.threads > 0 ? o.common.threads : default_threads();
+  return options;
+}
+
+ordered_json describe(const quantize::QuantPlan& plan) {
+  ordered_json out;
+  out["recipe"] = plan.recipe;
+  out["bits_per_weight"] = plan.block_matrix_bits();
+  out["file_bits_per_weight"] = plan.file_bits();
+  out["bytes"] = plan.payload_bytes();
+  out["tensors"] = ordered_json::array();
+  for (const quantize::PlannedTensor& t : plan.tensors) {
+    out["tensors"].push_back({{"name", t.name},
+                              {"asked", formats::name_of(t.asked)},
+                              {"used", formats::name_of(t.used)},
+                              {"bytes", t.bytes()},
+                              {"reason", t.reason}});
+  }
+  return out;
+}
+
+std::string plan_text(const quantize::QuantPlan& plan) {
+  std::map<std::string, std::pair<int, std::uint64_t>> types;
+  std::string text;
+  for (const quantize::PlannedTensor& t : plan.tensors) {
+    auto& [count, bytes] = types[std::string(formats::name_of(t.used))];
+    ++count;
+    bytes += t.bytes();
+    if (t.substituted()) {
+      text += fmt::format("  {}: {} instead of {}: {}\n", t.name, formats::name_of(t.used),
+                          formats::name_of(t.asked), t.reason);
+    }
+  }
+  std::string head = fmt::format(
+      "{}: {} of tensors, {:.3f} bits a weight in the blocks' matrices, {:.3f} in all\n", plan.recipe,
+      human_bytes(static_cast<double>(plan.payload_bytes())), plan.block_matrix_bits(), plan.file_bits());
+  for (const auto& [type, use] : types) {
+    head += fmt::format("  {:6} {:5} tensors, {}\n", type, use.first,
+                        human_bytes(static_cast<double>(use.second)));
+  }
+  return head + text;
+}
+
+int dry_run(const Options& o, const quantize::QuantPlan& plan) {
+  if (o.common.json) {
+    ordered_json out = describe(plan);
+    out["seconds"] = plan.estimated_seconds();
+    out["working_bytes"] = plan.working_bytes();
+    print_json(out);
+  } else {
+    print(plan_text(plan) + fmt::format("about {:.0f} s and {} of memory beside the mapped source\n",
+                                        plan.estimated_seconds(),
+                                        human_bytes(static_cast<double>(plan.working_bytes()))));
+  }
+  return 0;
+}
+
+// A plan needs no weights: a folder with nothing but config.json is enough.
+model::ModelSpec spec_of(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return model::make_spec(model::read_hf_config(path));
+  return model::Model::open(path).spec();
+}
+
+int run(const Options& o) {
+  const quantize::Recipe recipe = quantize::parse_recipe(o.recipe);
+  const quantize::PlanOptions options = plan_options(o);
+  if (o.dry_run) return dry_run(o, quantize::make_plan(spec_of(o.model), recipe, options));
+  if (o.out.empty()) throw Error(ErrorCode::kUsage, "an output file is needed", "--output");
+  if (recipe.importance && o.imatrix.empty() && o.calibration.empty()) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} needs an importance matrix", o.recipe),
+                "--imatrix or --calibration", "give a file made by wring imatrix, or calibration texts");
+  }
+  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
+  for (const std::string& w : files.model.warnings()) warn(w);
+  ThreadPool pool(options.threads);
+  quantize::QuantPlan plan = quantize::make_plan(files.model.spec(), recipe, options);
+  quantize::settle_plan(plan, quantize::largest_magnitudes(files.model, plan, pool, terminal_progress()));
+  if (!o.common.json) print(plan_text(plan));
+
+  std::optional<formats::Imatrix> imatrix;
+  if (recipe.importance) {
+    imatrix = o.imatrix.empty() ? calibrate(files, o.calibration, o.context, o.common.threads)
+                                : formats::read_imatrix(o.imatrix);
+  }
+  const quantize::QuantizeReport report = quantize::write_gguf(
+      files.model, plan, imatrix ? &*imatrix : nullptr, o.out, pool, terminal_progress());
+  if (o.common.json) {
+    ordered_json out = describe(plan);
+    out["bytes"] = report.file_bytes;
+    out["seconds"] = report.seconds;
+    out["error"] = report.relative_error;
+    for (std::size_t i = 0; i < report.tensors.size(); ++i) {
+      out["tensors"][i]["error"] = report.tensors[i].relative_error;
+      if (report.tensors[i].weighted_error)
+        out["tensors"][i]["weighted_error"] = *report.tensors[i].weighted_error;
+    }
+    out["already_quantized_source"] = files.model.is_quantized();
+    print_json(out);
+    return 0;
+  }
+  const auto worst = std::ranges::max_element(report.tensors, {}, &quantize::TensorReport::relative_error);
+  print(fmt::format(
+      "written to {}: {} in {:.1f} s; relative error {:.4f} over the blocks' matrices, at most {:.4f} ({})\n",
+      o.out, human_bytes(static_cast<double>(report.file_bytes)), report.seconds, report.relative_error,
+      worst->relative_error, worst->planned.name));
+  return 0;
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& app) {
+  auto o = std::make_shared<Options>();
+  CLI::App* c =
+      add_command(app, "quantize", "writes a smaller file of a model",
+                  "wring quantize sample/hf --recipe q4_k -o q4_k.gguf", o->common, [o] { return run(*o); });
+  c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
+  c->add_option("--recipe", o->recipe, fmt::format("one of {}", fmt::join(quantize::recipe_names(), ", ")))
+      ->required();
+  c->add_option("-o,--output", o->out, ".gguf file to write");
+  c->add_option("--imatrix", o->imatrix, "importance matrix, for recipes with +imatrix");
+  c->add_option("--calibration", o->calibration, "texts to take the importance from instead: .txt or JSONL");
+  c->add_option("--context", o->context,
+                "tokens of a calibration document (default: 1024, or the model's context if that is less)")
+      ->check(CLI::Range(2, 1 << 24));
+  c->add_option("--keep", o->keep,
+                "PATTERN=TYPE: matrices with that name get this type, as '*.mlp.down_proj=q8_0'")
+      ->allow_extra_args(false);
+  c->add_flag("--deploy", o->deploy, "quantize embedding and head too, as llama.cpp's files of that name do");
+  c->add_flag("--strict", o->strict, "refuse to substitute a type");
+  c->add_flag("--dry-run", o->dry_run, "print the plan only; needs nothing but config.json");
+}
+
+}  // namespace wring::cli
