@@ -148,6 +148,7 @@ Value Evaluator::repeat(const Value& what, std::int64_t times) {
     const std::string& text = what.text();
     const auto fitting = text.empty() ? INT64_MAX : static_cast<std::int64_t>(kMaxTextBytes / text.size());
     if (times > fitting) check_text_size(kMaxTextBytes + 1);
+    if (text.size() == 1) return make_text(std::string(static_cast<std::size_t>(times), text[0]));
     std::string out;
     out.reserve(text.size() * static_cast<std::size_t>(times));
     for (std::int64_t i = 0; i < times && !text.empty(); ++i) out += text;

@@ -33,7 +33,8 @@ class Evaluator {
   std::time_t now() const { return now_; }
   /// Counts work. Errors: kBadInput above the limit.
   void charge(std::int64_t steps);
-  void charge_bytes(std::size_t bytes) { charge(static_cast<std::int64_t>(bytes / 256)); }
+  /// So a rendering makes at most 256 MB of text.
+  void charge_bytes(std::size_t bytes) { charge(static_cast<std::int64_t>(bytes / 128)); }
   /// Before looking for `needle_bytes` in `bytes`: the product bounds the worst case.
   void charge_search(std::size_t bytes, std::size_t needle_bytes);
   bool equals(const Value& a, const Value& b);

@@ -47,7 +47,6 @@ bool Parser::at_tuple_end(std::string_view end_word) const {
 }
 
 ExpressionPtr Parser::parse_tuple(bool with_condition, std::string_view end_word, bool in_parentheses) {
-  Nesting nesting(*this);
   const int line = current().line;
   std::vector<ExpressionPtr> parts;
   bool is_tuple = false;
@@ -105,13 +104,13 @@ ExpressionPtr Parser::parse_expression(bool with_condition) {
 }
 
 ExpressionPtr Parser::parse_conditional() {
-  Nesting nesting(*this);
   const int line = current().line;
   ExpressionPtr value = parse_or();
   while (skip_name("if")) {
     auto out = make(ExpressionKind::kIfElse, line);
     out->parts.push_back(std::move(value));
     out->parts.push_back(parse_or());
+    Nesting nesting(*this);
     out->parts.push_back(skip_name("else") ? parse_conditional() : nullptr);
     value = finished(std::move(out));
   }
@@ -425,7 +424,6 @@ ExpressionPtr Parser::parse_filter_chain(ExpressionPtr base) {
 }
 
 ExpressionPtr Parser::parse_test(ExpressionPtr base) {
-  Nesting nesting(*this);
   const int line = take().line;
   const bool negated = skip_name("not");
   const Token name = expect(TokenKind::kName, "a test's name");
