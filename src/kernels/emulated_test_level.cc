@@ -76,6 +76,7 @@ struct Emulated {
   static F fma(const F& a, const F& b, const F& c) {
     return each([&](int i) { return std::fma(a.at[i], b.at[i], c.at[i]); });
   }
+  static void accumulate(F& sum, const F& a, const F& b) { sum = fma(a, b, sum); }
   static F max(const F& a, const F& b) {
     return each([&](int i) { return a.at[i] > b.at[i] ? a.at[i] : b.at[i]; });
   }
@@ -134,6 +135,9 @@ struct Emulated {
       low[i] = tree_eight(a[i]);
       high[i] = tree_eight(b[i]);
     }
+  }
+  static void tree_eight_by_four(const Eight (&a)[4], float* sums) {
+    for (int i = 0; i < 4; ++i) sums[i] = tree_eight(a[i]);
   }
   static float square_root(float x) { return std::sqrt(x); }
 

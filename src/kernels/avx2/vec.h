@@ -42,6 +42,9 @@ struct Vec : EightLanes {
   static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
   static F div(F a, F b) { return _mm256_div_ps(a, b); }
   static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+  /// sum = fma(a, b, sum), in its register: left to itself, GCC 12 loads operands twice and spills sums in
+  /// the unrolled loops.
+  static void accumulate(F& sum, F a, F b) { asm("vfmadd231ps %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b)); }
   static F max(F a, F b) { return _mm256_max_ps(a, b); }
   static F negate(F a) { return _mm256_xor_ps(a, set(-0.0F)); }
   static F abs(F a) { return _mm256_andnot_ps(set(-0.0F), a); }

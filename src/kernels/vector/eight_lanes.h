@@ -34,6 +34,19 @@ struct EightLanes {
     _mm_storeu_ps(high, _mm256_extractf128_ps(sums, 1));
   }
 
+  /// Four sums at once.
+  static void tree_eight_by_four(const __m256 (&a)[4], float* sums) {
+    const __m256 s02 =
+        _mm256_add_ps(_mm256_permute2f128_ps(a[0], a[2], 0x20), _mm256_permute2f128_ps(a[0], a[2], 0x31));
+    const __m256 s13 =
+        _mm256_add_ps(_mm256_permute2f128_ps(a[1], a[3], 0x20), _mm256_permute2f128_ps(a[1], a[3], 0x31));
+    // Lower half: sums 0 and 1, two terms each; upper half: 2 and 3.
+    const __m256 two = _mm256_add_ps(_mm256_shuffle_ps(s02, s13, 0x44), _mm256_shuffle_ps(s02, s13, 0xEE));
+    const __m128 low = _mm256_castps256_ps128(two);
+    const __m128 high = _mm256_extractf128_ps(two, 1);
+    _mm_storeu_ps(sums, _mm_add_ps(_mm_shuffle_ps(low, high, 0x88), _mm_shuffle_ps(low, high, 0xDD)));
+  }
+
   /// The whole tree over 16 float64 partial sums.
   static double tree_double(__m256d p0, __m256d p4, __m256d p8, __m256d p12) {
     const __m256d four = _mm256_add_pd(_mm256_add_pd(p0, p8), _mm256_add_pd(p4, p12));

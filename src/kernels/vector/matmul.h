@@ -15,55 +15,74 @@ struct Matmul {
   using F = typename V::F;
   static constexpr int kPasses = 16 / V::kLanes;
   static constexpr int kRows = V::kRowTile;
-  static constexpr std::size_t kPiece = 512;          // of k; a multiple of 16
-  static constexpr std::size_t kMaxTokens = 96;       // tokens whose accumulators are kept at a time
-  static constexpr std::size_t kBlockFloats = 65536;  // of x, kept in the second-level cache
+  static constexpr std::size_t kPiece = 768;     // of k at most: 7 rows of it fill most of a 32 KiB cache
+  static constexpr std::size_t kMaxTokens = 48;  // tokens whose accumulators are kept at a time
+  static constexpr std::size_t kBlockFloats =
+      32768;  // of x at a time: half of what the first-level TLB covers with small pages
+
+  /// One pass: `groups` times one vector of each row and token into R × T sums. A function of its own, since
+  /// only then does the compiler keep all sums in registers.
+  template <int R, int T>
+  __attribute__((noinline)) static void pass(const float* w, std::size_t w_stride, const float* x,
+                                             std::size_t x_stride, std::size_t groups, bool fresh, F* parts) {
+    F acc[R][T];
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) acc[r][t] = fresh ? V::zero() : parts[r * T + t];
+    }
+    for (; groups >= 2; groups -= 2, w += 32, x += 32) {
+      add_group<R, T>(w, w_stride, x, x_stride, acc);
+      add_group<R, T>(w + 16, w_stride, x + 16, x_stride, acc);
+    }
+    if (groups != 0) add_group<R, T>(w, w_stride, x, x_stride, acc);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) parts[r * T + t] = acc[r][t];
+    }
+  }
+
+  template <int R, int T>
+  static inline void add_group(const float* w, std::size_t w_stride, const float* x, std::size_t x_stride,
+                               F (&acc)[R][T]) {
+    F token[T];
+#pragma GCC unroll 8
+    for (int t = 0; t < T; ++t) token[t] = V::load(x + static_cast<std::size_t>(t) * x_stride);
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+      const F row = V::load(w + static_cast<std::size_t>(r) * w_stride);
+#pragma GCC unroll 8
+      for (int t = 0; t < T; ++t) V::accumulate(acc[r][t], row, token[t]);
+    }
+  }
 
   /// Adds k products to R × T sums. parts: (kPasses, R, T) vectors, read first unless `fresh`.
   template <int R, int T>
   static inline void tile(const float* w, std::size_t w_stride, const float* x, std::size_t x_stride,
                           std::size_t k, bool fresh, F* parts) {
-    for (int pass = 0; pass < kPasses; ++pass, w += V::kLanes, x += V::kLanes, parts += R * T) {
-      F acc[R][T];
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) acc[r][t] = fresh ? V::zero() : parts[r * T + t];
-      }
-      std::size_t at = 0;
-      for (; at + 16 <= k; at += 16) {
-        F token[T];
-#pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) token[t] = V::load(x + static_cast<std::size_t>(t) * x_stride + at);
-#pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-          const F row = V::load(w + static_cast<std::size_t>(r) * w_stride + at);
-#pragma GCC unroll 8
-          for (int t = 0; t < T; ++t) acc[r][t] = V::fma(row, token[t], acc[r][t]);
-        }
-      }
-      const int rest = static_cast<int>(k - at) - pass * V::kLanes;
-      if (rest > 0)
-        add_rest<R, T>(w + at, w_stride, x + at, x_stride, rest < V::kLanes ? rest : V::kLanes, acc);
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-        for (int t = 0; t < T; ++t) parts[r * T + t] = acc[r][t];
+    const std::size_t whole = k / 16 * 16;
+    for (int p = 0; p < kPasses; ++p) {
+      const int lane = p * V::kLanes;
+      pass<R, T>(w + lane, w_stride, x + lane, x_stride, k / 16, fresh, parts + p * R * T);
+      const int rest = static_cast<int>(k - whole) - lane;
+      if (rest > 0) {
+        add_rest<R, T>(w + whole + lane, w_stride, x + whole + lane, x_stride,
+                       rest < V::kLanes ? rest : V::kLanes, parts + p * R * T);
       }
     }
   }
 
   /// The last `n` lanes; the others keep their sums to the bit (a fused 0 · 0 would turn −0 into +0).
   template <int R, int T>
-  static inline void add_rest(const float* w, std::size_t w_stride, const float* x, std::size_t x_stride,
-                              int n, F (&acc)[R][T]) {
-#pragma GCC unroll 8
+  __attribute__((noinline)) static void add_rest(const float* w, std::size_t w_stride, const float* x,
+                                                 std::size_t x_stride, int n, F* parts) {
     for (int r = 0; r < R; ++r) {
       const F row = V::load_first(w + static_cast<std::size_t>(r) * w_stride, n);
-#pragma GCC unroll 8
       for (int t = 0; t < T; ++t) {
         const F token = V::load_first(x + static_cast<std::size_t>(t) * x_stride, n);
-        acc[r][t] = V::select(V::range(0, n), V::fma(row, token, acc[r][t]), acc[r][t]);
+        F& sum = parts[r * T + t];
+        sum = V::select(V::range(0, n), V::fma(row, token, sum), sum);
       }
     }
   }
@@ -122,8 +141,10 @@ struct Matmul {
   template <int R>
   static void rows_by_tokens(const Operands& o, std::size_t tokens) {
     F parts[kMaxTokens * R * kPasses];
-    for (std::size_t begin = 0; begin < o.k; begin += kPiece) {
-      const std::size_t end = o.k - begin < kPiece ? o.k : begin + kPiece;
+    const std::size_t pieces = (o.k + kPiece - 1) / kPiece;
+    const std::size_t piece = (o.k + pieces * 64 - 1) / (pieces * 64) * 64;
+    for (std::size_t begin = 0; begin < o.k; begin += piece) {
+      const std::size_t end = o.k - begin < piece ? o.k : begin + piece;
       for (std::size_t token = 0; token < tokens;) {
         const std::size_t left = tokens - token;
         // One token beside a full tile would leave most units idle: the last tokens are shared by two tiles.
@@ -162,10 +183,10 @@ struct Matmul {
       const int rest = static_cast<int>(o.k - at) - pass * V::kLanes;
       if (rest <= 0) break;
       const int n = rest < V::kLanes ? rest : V::kLanes;
-      F column[R][1];
-      for (int r = 0; r < R; ++r) column[r][0] = acc[r][pass];
+      F column[R];
+      for (int r = 0; r < R; ++r) column[r] = acc[r][pass];
       add_rest<R, 1>(o.w + at + pass * V::kLanes, o.w_stride, o.x + at + pass * V::kLanes, 0, n, column);
-      for (int r = 0; r < R; ++r) acc[r][pass] = column[r][0];
+      for (int r = 0; r < R; ++r) acc[r][pass] = column[r];
     }
     for (int r = 0; r < R; ++r) o.y[r] = V::tree_eight(V::fold(acc[r]));
   }
