@@ -281,14 +281,9 @@ void Forward::linear(const Linear& linear, const float* x, std::int64_t rows, fl
   const model::Weight& w = *linear.weight;
   const std::size_t k = z(w.columns), n = z(w.rows);
   pool_->for_pieces(n, linear.panel_rows, [&](std::size_t begin, std::size_t end, int worker) {
-    const float* panel = scratch_[z(worker)].panel.data();
-    if (w.type() == formats::QuantType::kF32 && w.paired_head_dim == 0) {
-      panel = reinterpret_cast<const float*>(w.row_data(static_cast<std::int64_t>(begin)));
-    } else {
-      for (std::size_t r = begin; r < end; ++r) {
-        kernels_->dequantize(w.type(), w.row_data(static_cast<std::int64_t>(r)),
-                             scratch_[z(worker)].panel.data() + (r - begin) * k, k);
-      }
+    float* panel = scratch_[z(worker)].panel.data();
+    for (std::size_t r = begin; r < end; ++r) {
+      kernels_->dequantize(w.type(), w.row_data(static_cast<std::int64_t>(r)), panel + (r - begin) * k, k);
     }
     kernels_->matmul(panel, k, end - begin, x, k, z(rows), k, y + begin, n);
     if (linear.bias.empty()) return;

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/cpu.h"
 #include "base/error.h"
@@ -51,6 +52,7 @@ class StudyRun {
     ledger_ = Ledger::read(paths_.rows());
     ledger_.require(header);
     writer_ = std::make_unique<LedgerWriter>(paths_.rows(), "main", header);
+    record_source();
     make_importance();
     for (const std::string& recipe : plan_.options.recipes) make_file(recipe);
     evaluate_all();
@@ -82,6 +84,30 @@ class StudyRun {
     value["file_bytes"] = fs::file_size(path);
     writer_->append(id, kind, value);
     writer_->flush();
+  }
+
+  void record_source() {
+    if (has("source")) return;
+    const model::Model& m = files_.model;
+    std::map<formats::QuantType, std::uint64_t> types;
+    std::uint64_t bytes = 0, weights = 0;
+    for (const model::LinearUse& use : model::block_linears(m.spec())) {
+      const model::Weight& w = m.weight(use.linear->name + ".weight");
+      types[w.type()] += w.tensor->elements();
+      bytes += w.tensor->data.size();
+      weights += w.tensor->elements();
+    }
+    const auto main = std::ranges::max_element(types, {}, [](const auto& entry) { return entry.second; });
+    writer_->append("source", "source",
+                    {{"architecture", m.config().model_type},
+                     {"parameters", m.parameters()},
+                     {"type", formats::name_of(main->first)},
+                     {"file_bytes", m.file_bytes()},
+                     {"already_quantized", m.is_quantized()},
+                     {"revision", m.revision()},
+                     {"bits_per_weight", 8.0 * static_cast<double>(bytes) / static_cast<double>(weights)},
+                     {"file_bits_per_weight",
+                      8.0 * static_cast<double>(m.payload_bytes()) / static_cast<double>(m.parameters())}});
   }
 
   void make_importance() {

@@ -80,7 +80,7 @@ evaluate::TextSet pick_documents(const evaluate::TextSet& texts, std::int64_t co
 json StudyPlan::manifest() const {
   json m;
   m["model"] = {{"content_sha256", model_hash},
-                {"folder", std::filesystem::weakly_canonical(options.model).filename().string()}};
+                {"name", std::filesystem::weakly_canonical(options.model).filename().string()}};
   m["recipes"] = options.recipes;
   m["context"] = options.context;
   m["kl_positions"] = evaluate::kl_positions_name(options.positions);

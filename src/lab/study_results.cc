@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "quantize/plan.h"
+#include "formats/json.h"
+#include "lab/ledger.h"
+#include "lab/study.h"
 #include "quantize/recipe.h"
 
 namespace wring::lab {
@@ -25,11 +25,11 @@ Spread spread_from(const json& j) {
   return {j.at("median"), j.at("min"), j.at("max")};
 }
 
-std::vector<SpeedRow> speeds_of(const Ledger& ledger, const StudyPlan& plan, int attempt,
+std::vector<SpeedRow> speeds_of(const Ledger& ledger, const SpeedProtocol& protocol, int attempt,
                                 const std::string& name) {
   std::vector<SpeedRow> rows;
-  for (const int prompt : plan.options.speed.prompts) {
-    for (const int batch : plan.options.speed.batches) {
+  for (const int prompt : protocol.prompts) {
+    for (const int batch : protocol.batches) {
       const json& v = require(ledger, fmt::format("speed/{}/{}/{}x{}", attempt, name, prompt, batch)).value;
       rows.push_back({prompt,
                       batch,
@@ -42,42 +42,25 @@ std::vector<SpeedRow> speeds_of(const Ledger& ledger, const StudyPlan& plan, int
   return rows;
 }
 
-std::vector<evaluate::DocumentResult> documents_of(const Ledger& ledger, const StudyPlan& plan,
+std::vector<evaluate::DocumentResult> documents_of(const Ledger& ledger, const json& manifest,
                                                    const std::string& name) {
   std::vector<evaluate::DocumentResult> results;
-  for (const evaluate::Document& d : plan.documents) {
-    const LedgerRow& row = require(ledger, fmt::format("document/{}/{}", name, d.id));
+  for (const json& d : manifest.at("documents")) {
+    const LedgerRow& row =
+        require(ledger, fmt::format("document/{}/{}", name, d.at("id").get<std::string>()));
     results.push_back(
         evaluate::document_result_from_json(row.value, fmt::format("{}, row {}", row.shard, row.id)));
   }
   return results;
 }
 
-// The type that most of the blocks' weights have.
-std::string main_type(const model::Model& model) {
-  std::map<formats::QuantType, std::uint64_t> weights;
-  for (const model::LinearUse& use : model::block_linears(model.spec())) {
-    weights[model.weight(use.linear->name + ".weight").type()] +=
-        static_cast<std::uint64_t>(use.linear->rows * use.linear->columns);
-  }
-  const auto most = std::ranges::max_element(weights, {}, [](const auto& entry) { return entry.second; });
-  return std::string(formats::name_of(most->first));
-}
-
-CandidateResult source_result(const engine::ModelFiles& files) {
-  const model::Model& m = files.model;
+CandidateResult source_result(const json& v) {
   CandidateResult c;
   c.name = kReferenceName;
-  c.type = main_type(m);
-  c.file_bytes = m.file_bytes();
-  std::uint64_t bytes = 0, weights = 0;
-  for (const model::LinearUse& use : model::block_linears(m.spec())) {
-    const model::Weight& w = m.weight(use.linear->name + ".weight");
-    bytes += w.tensor->data.size();
-    weights += w.tensor->elements();
-  }
-  c.bits_per_weight = 8.0 * static_cast<double>(bytes) / static_cast<double>(weights);
-  c.file_bits_per_weight = 8.0 * static_cast<double>(m.payload_bytes()) / static_cast<double>(m.parameters());
+  c.type = v.at("type");
+  c.file_bytes = v.at("file_bytes");
+  c.bits_per_weight = v.at("bits_per_weight");
+  c.file_bits_per_weight = v.at("file_bits_per_weight");
   return c;
 }
 
@@ -95,29 +78,38 @@ CandidateResult recipe_result(const Ledger& ledger, const std::string& name) {
   return c;
 }
 
-}  // namespace
-
-StudyResults collect_results(const StudyPlan& plan, const engine::ModelFiles& files) {
-  const Ledger ledger = Ledger::read(StudyPaths(plan.options.folder).rows());
-  StudyResults r;
-  r.model = std::filesystem::weakly_canonical(plan.options.model).filename().string();
-  r.model_hash = plan.model_hash;
-  r.architecture = files.model.config().model_type;
-  r.parameters = files.model.parameters();
-  r.already_quantized = files.model.is_quantized();
-
-  const std::vector<evaluate::DocumentResult> reference = documents_of(ledger, plan, kReferenceName);
+// Manifest and rows are files that a user may have touched: a field that is gone must not look like a bug of
+// ours.
+StudyResults collect(const std::filesystem::path& folder) {
+  const json manifest = formats::read_json_file(folder / "manifest.json");
+  const Ledger ledger = Ledger::read(StudyPaths(folder).rows());
+  const json& source = require(ledger, "source").value;
   const json& sitting = require(ledger, "sitting/0").value;
   const int attempt = sitting.at("attempt");
-  r.candidates.push_back(source_result(files));
+
+  StudyResults r;
+  r.model = manifest.at("model").at("name");
+  r.model_hash = manifest.at("model").at("content_sha256");
+  r.architecture = source.at("architecture");
+  r.parameters = source.at("parameters");
+  r.already_quantized = source.at("already_quantized");
+  r.speed.prompts = manifest.at("speed").at("prompts").get<std::vector<int>>();
+  r.speed.batches = manifest.at("speed").at("batches").get<std::vector<int>>();
+  r.speed.generate = manifest.at("speed").at("generate");
+  r.speed.warmups = manifest.at("speed").at("warmups");
+  r.speed.runs = manifest.at("speed").at("runs");
+
+  const std::vector<evaluate::DocumentResult> reference = documents_of(ledger, manifest, kReferenceName);
+  r.candidates.push_back(source_result(source));
   r.candidates.back().eval = evaluate::summarize(reference, {});
-  for (const std::string& name : plan.options.recipes) {
+  for (const json& recipe : manifest.at("recipes")) {
+    const std::string name = recipe;
     r.candidates.push_back(recipe_result(ledger, name));
-    r.candidates.back().eval = evaluate::summarize(documents_of(ledger, plan, name), reference);
+    r.candidates.back().eval = evaluate::summarize(documents_of(ledger, manifest, name), reference);
   }
   std::vector<evaluate::EvalSummary*> compared;
   for (CandidateResult& c : r.candidates) {
-    c.speeds = speeds_of(ledger, plan, attempt, c.name);
+    c.speeds = speeds_of(ledger, r.speed, attempt, c.name);
     if (c.eval.against) compared.push_back(&c.eval);
   }
   evaluate::adjust_for_candidates(compared);
@@ -126,21 +118,33 @@ StudyResults collect_results(const StudyPlan& plan, const engine::ModelFiles& fi
   r.compute_mode = header.compute_mode;
   r.cpu_level = header.cpu_level;
   r.build = header.build;
+  r.protocol = header.protocol;
   r.cpu = sitting.at("cpu");
   r.threads = sitting.at("threads");
   r.read_bandwidth_gbps = sitting.at("read_bandwidth_gbps");
   r.fp32_gmacs = sitting.at("fp32_gmacs");
-  r.context = plan.options.context;
-  r.kl_positions = evaluate::kl_positions_name(plan.options.positions);
-  r.documents_planned = plan.documents.size();
-  r.calibration_documents = plan.calibration_documents.size();
-  for (const evaluate::Document& d : plan.calibration_documents)
-    r.calibration_tokens += static_cast<std::int64_t>(d.ids.size());
-  r.speed = plan.options.speed;
-  r.protocol = plan.protocol();
+  r.context = manifest.at("context");
+  r.kl_positions = manifest.at("kl_positions");
+  r.documents_planned = manifest.at("documents").size();
+  r.calibration_documents = manifest.at("calibration").size();
+  for (const json& d : manifest.at("calibration")) r.calibration_tokens += d.at("tokens").get<std::int64_t>();
   r.root_hash = ledger.root_hash();
   r.rows = ledger.rows().size();
   return r;
+}
+
+}  // namespace
+
+StudyResults collect_results(const std::filesystem::path& folder) {
+  try {
+    return collect(folder);
+  } catch (const json::exception& e) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("the study's manifest or rows lack something: {}", e.what()), folder.string());
+  } catch (Error& e) {
+    e.add_context(folder.string());
+    throw;
+  }
 }
 
 }  // namespace wring::lab

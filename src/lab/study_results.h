@@ -3,14 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "evaluate/summary.h"
-#include "lab/ledger.h"
 #include "lab/speed.h"
-#include "lab/study.h"
+#include "lab/study_plan.h"
 
 namespace wring::lab {
 
