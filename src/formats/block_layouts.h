@@ -124,8 +124,41 @@ struct BlockIQ4_XS {
 };
 static_assert(sizeof(BlockIQ4_XS) == 136);
 
+/// w = 2^(e − 128)·kFp4Doubled[q] (OCP Microscaling Formats 1.0; the levels are doubled, hence 128 and not
+/// 127).
+struct BlockMXFP4 {
+  std::uint8_t e;
+  std::uint8_t qs[16];  // as in Q4_0
+};
+static_assert(sizeof(BlockMXFP4) == 17);
+
+/// 4 groups of 16: w = d/2·kFp4Doubled[q], d in E4M3 without a sign.
+struct BlockNVFP4 {
+  std::uint8_t d[4];
+  std::uint8_t qs[32];  // byte 8·g + j: low half weight 16·g + j, high half weight 16·g + 8 + j
+};
+static_assert(sizeof(BlockNVFP4) == 36);
+
+/// w = d·(q − 1), q in 0…2: five base-3 digits a byte, stored as ⌈256·n/243⌉, first digit highest.
+struct BlockTQ1_0 {
+  std::uint8_t qs[48];  // byte j < 32, digit n: weight 32·n + j; byte 32 + j, digit n: weight 160 + 16·n + j
+  std::uint8_t qh[4];   // byte j, digit n < 4: weight 240 + 4·n + j
+  std::uint16_t d;
+};
+static_assert(sizeof(BlockTQ1_0) == 54);
+
+/// w = d·(q − 1), 2-bit q.
+struct BlockTQ2_0 {
+  std::uint8_t qs[64];  // as in Q2_K
+  std::uint16_t d;
+};
+static_assert(sizeof(BlockTQ2_0) == 66);
+
 /// The 16 levels of IQ4_NL and IQ4_XS.
 inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                                1,    13,   25,  38,  53,  69,  89,  113};
+
+/// The values of FP4 (E2M1), doubled; bit 3 is the sign.
+inline constexpr std::int8_t kFp4Doubled[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 }  // namespace wring::formats

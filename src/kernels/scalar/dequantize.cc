@@ -27,10 +27,6 @@ std::uint32_t four_bytes(const std::uint8_t* bytes) {
          std::uint32_t{bytes[3]} << 24;
 }
 
-void take(const std::uint16_t* halves, bool bf16, float* dst, std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) dst[i] = bf16 ? bf16_to_float(halves[i]) : from_f16(halves[i]);
-}
-
 void take(const formats::BlockQ4_0& b, float* dst) {
   const float d = from_f16(b.d);
   for (int j = 0; j < 16; ++j) {
@@ -152,13 +148,127 @@ void take(const formats::BlockIQ4_XS& b, float* dst) {
   }
 }
 
-template <class Block>
-void take_blocks(const void* src, float* dst, std::size_t n, std::size_t block_size) {
+void take(const formats::BlockMXFP4& b, float* dst) {
+  const float d = std::bit_cast<float>(b.e < 2 ? 0x00200000U << b.e : (b.e - 1U) << 23);
+  for (int j = 0; j < 16; ++j) {
+    dst[j] = d * static_cast<float>(formats::kFp4Doubled[b.qs[j] & 15]);
+    dst[j + 16] = d * static_cast<float>(formats::kFp4Doubled[b.qs[j] >> 4]);
+  }
+}
+
+// E4M3 without a sign; 0x7F, its NaN, counts as zero as in ggml.
+float from_unsigned_e4m3(std::uint8_t code) {
+  if (code == 0x7F) return 0.0F;
+  const int exponent = code >> 3 & 15;
+  const auto mantissa = static_cast<float>(code & 7);
+  if (exponent == 0) return mantissa * 0x1p-9F;
+  return (1.0F + mantissa / 8.0F) * std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 120) << 23);
+}
+
+void take(const formats::BlockNVFP4& b, float* dst) {
+  for (int g = 0; g < 4; ++g) {
+    const float d = from_unsigned_e4m3(b.d[g]) * 0.5F;
+    for (int j = 0; j < 8; ++j) {
+      dst[16 * g + j] = d * static_cast<float>(formats::kFp4Doubled[b.qs[8 * g + j] & 15]);
+      dst[16 * g + 8 + j] = d * static_cast<float>(formats::kFp4Doubled[b.qs[8 * g + j] >> 4]);
+    }
+  }
+}
+
+// Digit n of a byte that holds 256/243 of a five-digit base-3 number: what stands left of the point after n
+// digits went.
+int base3_digit(std::uint8_t byte, int n) {
+  std::uint8_t shifted = byte;
+  for (int i = 0; i < n; ++i) shifted = static_cast<std::uint8_t>(shifted * 3);
+  return shifted * 3 >> 8;
+}
+
+void take(const formats::BlockTQ1_0& b, float* dst) {
+  const float d = from_f16(b.d);
+  const auto weight = [&](std::uint8_t byte, int n) {
+    return d * static_cast<float>(base3_digit(byte, n) - 1);
+  };
+  for (int i = 0; i < 160; ++i) dst[i] = weight(b.qs[i % 32], i / 32);
+  for (int i = 0; i < 80; ++i) dst[160 + i] = weight(b.qs[32 + i % 16], i / 16);
+  for (int i = 0; i < 16; ++i) dst[240 + i] = weight(b.qh[i % 4], i / 4);
+}
+
+void take(const formats::BlockTQ2_0& b, float* dst) {
+  const float d = from_f16(b.d);
+  for (int i = 0; i < 256; ++i) {
+    const int q = b.qs[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+    dst[i] = d * static_cast<float>(q - 1);
+  }
+}
+
+template <class Block, std::size_t kWeights>
+void take_blocks(const void* src, float* dst, std::size_t n) {
   const auto* bytes = static_cast<const unsigned char*>(src);
-  for (std::size_t i = 0; i < n / block_size; ++i) {
+  for (std::size_t i = 0; i < n / kWeights; ++i) {
     Block block;
     std::memcpy(&block, bytes + i * sizeof(Block), sizeof(Block));  // files align nothing
-    take(block, dst + i * block_size);
+    take(block, dst + i * kWeights);
+  }
+}
+
+void copy(const void* src, float* dst, std::size_t n) {
+  std::memcpy(dst, src, n * sizeof(float));
+}
+
+template <float (*kConvert)(std::uint16_t)>
+void take_halves(const void* src, float* dst, std::size_t n) {
+  const auto* bytes = static_cast<const unsigned char*>(src);
+  for (std::size_t i = 0; i < n; ++i) {
+    std::uint16_t bits;
+    std::memcpy(&bits, bytes + 2 * i, sizeof(bits));
+    dst[i] = kConvert(bits);
+  }
+}
+
+// Null: this type is not had.
+void (*function_for(QuantType type))(const void*, float*, std::size_t) {
+  using namespace formats;
+  switch (type) {
+    case QuantType::kF32:
+      return copy;
+    case QuantType::kF16:
+      return take_halves<from_f16>;
+    case QuantType::kBF16:
+      return take_halves<bf16_to_float>;
+    case QuantType::kQ4_0:
+      return take_blocks<BlockQ4_0, kSmallBlock>;
+    case QuantType::kQ4_1:
+      return take_blocks<BlockQ4_1, kSmallBlock>;
+    case QuantType::kQ5_0:
+      return take_blocks<BlockQ5_0, kSmallBlock>;
+    case QuantType::kQ5_1:
+      return take_blocks<BlockQ5_1, kSmallBlock>;
+    case QuantType::kQ8_0:
+      return take_blocks<BlockQ8_0, kSmallBlock>;
+    case QuantType::kQ2_K:
+      return take_blocks<BlockQ2_K, kSuperBlock>;
+    case QuantType::kQ3_K:
+      return take_blocks<BlockQ3_K, kSuperBlock>;
+    case QuantType::kQ4_K:
+      return take_blocks<BlockQ4_K, kSuperBlock>;
+    case QuantType::kQ5_K:
+      return take_blocks<BlockQ5_K, kSuperBlock>;
+    case QuantType::kQ6_K:
+      return take_blocks<BlockQ6_K, kSuperBlock>;
+    case QuantType::kIQ4_NL:
+      return take_blocks<BlockIQ4_NL, kSmallBlock>;
+    case QuantType::kIQ4_XS:
+      return take_blocks<BlockIQ4_XS, kSuperBlock>;
+    case QuantType::kMXFP4:
+      return take_blocks<BlockMXFP4, kSmallBlock>;
+    case QuantType::kNVFP4:
+      return take_blocks<BlockNVFP4, 64>;
+    case QuantType::kTQ1_0:
+      return take_blocks<BlockTQ1_0, kSuperBlock>;
+    case QuantType::kTQ2_0:
+      return take_blocks<BlockTQ2_0, kSuperBlock>;
+    default:
+      return nullptr;
   }
 }
 
@@ -171,82 +281,13 @@ ScaleMin scale_min(const std::uint8_t* packed, int group) {
 }
 
 void dequantize(QuantType type, const void* src, float* dst, std::size_t n) {
-  using namespace formats;
-  switch (type) {
-    case QuantType::kF32:
-      std::memcpy(dst, src, n * sizeof(float));
-      return;
-    case QuantType::kF16:
-      take(static_cast<const std::uint16_t*>(src), false, dst, n);
-      return;
-    case QuantType::kBF16:
-      take(static_cast<const std::uint16_t*>(src), true, dst, n);
-      return;
-    case QuantType::kQ4_0:
-      take_blocks<BlockQ4_0>(src, dst, n, kSmallBlock);
-      return;
-    case QuantType::kQ4_1:
-      take_blocks<BlockQ4_1>(src, dst, n, kSmallBlock);
-      return;
-    case QuantType::kQ5_0:
-      take_blocks<BlockQ5_0>(src, dst, n, kSmallBlock);
-      return;
-    case QuantType::kQ5_1:
-      take_blocks<BlockQ5_1>(src, dst, n, kSmallBlock);
-      return;
-    case QuantType::kQ8_0:
-      take_blocks<BlockQ8_0>(src, dst, n, kSmallBlock);
-      return;
-    case QuantType::kQ2_K:
-      take_blocks<BlockQ2_K>(src, dst, n, kSuperBlock);
-      return;
-    case QuantType::kQ3_K:
-      take_blocks<BlockQ3_K>(src, dst, n, kSuperBlock);
-      return;
-    case QuantType::kQ4_K:
-      take_blocks<BlockQ4_K>(src, dst, n, kSuperBlock);
-      return;
-    case QuantType::kQ5_K:
-      take_blocks<BlockQ5_K>(src, dst, n, kSuperBlock);
-      return;
-    case QuantType::kQ6_K:
-      take_blocks<BlockQ6_K>(src, dst, n, kSuperBlock);
-      return;
-    case QuantType::kIQ4_NL:
-      take_blocks<BlockIQ4_NL>(src, dst, n, kSmallBlock);
-      return;
-    case QuantType::kIQ4_XS:
-      take_blocks<BlockIQ4_XS>(src, dst, n, kSuperBlock);
-      return;
-    default:
-      return;  // has_dequantize names the types above
-  }
+  function_for(type)(src, dst, n);
 }
 
 }  // namespace scalar
 
 bool has_dequantize(formats::QuantType type) {
-  using formats::QuantType;
-  switch (type) {
-    case QuantType::kF32:
-    case QuantType::kF16:
-    case QuantType::kBF16:
-    case QuantType::kQ4_0:
-    case QuantType::kQ4_1:
-    case QuantType::kQ5_0:
-    case QuantType::kQ5_1:
-    case QuantType::kQ8_0:
-    case QuantType::kQ2_K:
-    case QuantType::kQ3_K:
-    case QuantType::kQ4_K:
-    case QuantType::kQ5_K:
-    case QuantType::kQ6_K:
-    case QuantType::kIQ4_NL:
-    case QuantType::kIQ4_XS:
-      return true;
-    default:
-      return false;
-  }
+  return scalar::function_for(type) != nullptr;
 }
 
 }  // namespace wring::kernels
