@@ -102,10 +102,16 @@ StudyResults collect(const std::filesystem::path& folder) {
   const std::vector<evaluate::DocumentResult> reference = documents_of(ledger, manifest, kReferenceName);
   r.candidates.push_back(source_result(source));
   r.candidates.back().eval = evaluate::summarize(reference, {});
+  std::vector<std::vector<evaluate::DocumentResult>> documents;
   for (const json& recipe : manifest.at("recipes")) {
     const std::string name = recipe;
+    documents.push_back(documents_of(ledger, manifest, name));
     r.candidates.push_back(recipe_result(ledger, name));
-    r.candidates.back().eval = evaluate::summarize(documents_of(ledger, manifest, name), reference);
+    r.candidates.back().eval = evaluate::summarize(documents.back(), reference);
+    for (std::size_t i = 0; i + 1 < documents.size(); ++i) {
+      r.pairs.push_back(
+          {r.candidates[i + 1].name, name, evaluate::delta_nll(documents[i], documents.back())});
+    }
   }
   std::vector<evaluate::EvalSummary*> compared;
   for (CandidateResult& c : r.candidates) {

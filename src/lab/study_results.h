@@ -27,6 +27,12 @@ struct CandidateResult {
   std::vector<SpeedRow> speeds;          // one a prompt length and batch; empty: not measured
 };
 
+/// Two candidates on the same documents, so that they may be ranked, or not.
+struct PairResult {
+  std::string first, second;
+  evaluate::Interval delta_nll;  // first − second
+};
+
 struct StudyResults {
   std::string model;  // folder or file name
   std::string model_hash;
@@ -34,6 +40,7 @@ struct StudyResults {
   std::uint64_t parameters = 0;
   bool already_quantized = false;           // the source: comparisons then favour grids near its own
   std::vector<CandidateResult> candidates;  // the source first
+  std::vector<PairResult> pairs;            // of all candidates but the source
 
   // Conditions.
   std::string compute_mode, cpu_level, cpu, build;
@@ -52,6 +59,6 @@ struct StudyResults {
 
 /// Computes the results from the study's folder; p-values are corrected over the candidates (Holm). Errors:
 /// kBadInput naming what is missing for a study that is not complete.
-StudyResults collect_results(const StudyPlan& plan, const engine::ModelFiles& files);
+StudyResults collect_results(const std::filesystem::path& folder);
 
 }  // namespace wring::lab
