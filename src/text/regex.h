@@ -1,6 +1,6 @@
 // Regular expressions of pre-tokenizers, over PCRE2 with its JIT compiler. Patterns come from files of
 // strangers: what PCRE2 cannot compile is an error at load, and a search that backtracks without end is an
-// error with the pattern in it, after a number of steps that depends on the text only and not on the clock.
+// error with the pattern in it.
 #pragma once
 
 #include <cstddef>
@@ -73,9 +73,14 @@ class RegexSearch {
     return at;
   }
 
+  [[noreturn]] static void fail(const Regex& regex, std::string_view what, std::string_view text,
+                                std::size_t from);
+
   struct Work;
   std::unique_ptr<Work> work_;
   std::uint64_t steps_left_;
+  double deadline_;  // in this thread's seconds
+  unsigned calls_ = 0;
 };
 
 }  // namespace wring::text
