@@ -5,6 +5,7 @@
 # OUT.cc defines `extern const std::string_view NAME` for each file.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(text "// Made by cmake/Embed.cmake.\n#include <string_view>\n\nnamespace ${NAMESPACE} {\n")
+  string(REPLACE "|" ";" PAIRS "${PAIRS}")
   while(PAIRS)
     list(POP_FRONT PAIRS name file)
     file(READ "${file}" hex HEX)
@@ -24,7 +25,7 @@ function(wring_embed out namespace)
     list(POP_FRONT files name file)
     list(APPEND inputs ${file})
   endwhile()
-  string(REPLACE ";" "\\;" pairs "${ARGN}")
+  string(REPLACE ";" "|" pairs "${ARGN}")
   add_custom_command(OUTPUT ${out}
     COMMAND ${CMAKE_COMMAND} -DOUT=${out} -DNAMESPACE=${namespace} "-DPAIRS=${pairs}" -P
       ${CMAKE_SOURCE_DIR}/cmake/Embed.cmake

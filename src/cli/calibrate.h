@@ -10,7 +10,9 @@
 
 namespace wring::cli {
 
-/// Σ x² over the documents of `texts`, each cut at `context` tokens (0: 1,024, or the model's context if that is less).
-formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<std::string>& texts, std::int64_t context, int threads);
+/// Σ x² over the documents of `texts`, each cut at `context` tokens (0: 1,024, or the model's context if that
+/// is less).
+formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<std::string>& texts,
+                           std::int64_t context, int threads);
 
 }  // namespace wring::cli

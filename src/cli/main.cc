@@ -26,7 +26,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Run 'wring COMMAND --help' for a command's flags and an example.");
   for (auto* add : {add_info, add_doctor, add_tokenize, add_chat_template, add_logits, add_run, add_convert,
-                    add_corpus, add_imatrix, add_quantize, add_eval, add_bench}) {
+                    add_corpus, add_imatrix, add_quantize, add_eval, add_bench, add_study, add_report}) {
     add(app);
   }
   try {

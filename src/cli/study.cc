@@ -5,11 +5,11 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/show_report.h"
 #include "cli/version.h"
 #include "lab/machine.h"
 #include "lab/study.h"
 #include "lab/study_results.h"
-#include "report/write_report.h"
 
 namespace wring::cli {
 namespace {
@@ -84,14 +84,7 @@ int run(const Options& o) {
     fmt::print(stderr, "{}\n", line);
   });
   const lab::StudyResults results = lab::collect_results(o.folder);
-  const report::ReportFiles written = report::write_report(results, o.folder);
-  if (o.common.json) {
-    print_json(ordered_json{{"dir", o.folder},
-                            {"report", written.html.string()},
-                            {"table", ordered_json::parse(report::report_json(results).dump())["table"]}});
-  } else {
-    print(fmt::format("{}\nreport: {}\n", report::study_table(results).to_text(), written.html.string()));
-  }
+  show_report(results, o.folder, o.common.json);
   return 0;
 }
 
