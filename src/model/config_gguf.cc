@@ -67,6 +67,22 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
   }
   const std::string p = c.model_type + ".";
   c.hidden_size = file.integer(p + "embedding_length", 1, kMaxSize);
+  const formats::TensorInfo* embedding = file.find("token_embd.weight");
+  if (embedding == nullptr || embedding->shape.size() != 2) {
+    throw Error(ErrorCode::kBadInput, "tensor token_embd.weight is missing or not a matrix", file.file());
+  }
+  c.vocab_size = static_cast<std::int64_t>(embedding->shape[0]);
+  if (c.vocab_size > kMaxSize) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("token_embd.weight has {} rows, at most {}", c.vocab_size, kMaxSize),
+                file.file());
+  }
+  if (static_cast<std::int64_t>(embedding->shape[1]) != c.hidden_size) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("token_embd.weight has shape [{}, {}], [{}, {}] expected from {}embedding_length",
+                            c.vocab_size, embedding->shape[1], c.vocab_size, c.hidden_size, p),
+                file.file());
+  }
   c.intermediate_size = file.integer(p + "feed_forward_length", 1, kMaxSize);
   c.num_hidden_layers = file.integer(p + "block_count", 1, 4096);
   c.num_attention_heads = file.integer(p + "attention.head_count", 1, kMaxSize);
@@ -104,16 +120,6 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
   c.rms_norm_eps = number_in(file, eps, file.number(eps), 0, 1);
   c.rope = read_rope(file, p, c.head_dim);
 
-  const formats::TensorInfo* embedding = file.find("token_embd.weight");
-  if (embedding == nullptr || embedding->shape.size() != 2) {
-    throw Error(ErrorCode::kBadInput, "tensor token_embd.weight is missing or not a matrix", file.file());
-  }
-  c.vocab_size = static_cast<std::int64_t>(embedding->shape[0]);
-  if (c.vocab_size > kMaxSize) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("token_embd.weight has {} rows, at most {}", c.vocab_size, kMaxSize),
-                file.file());
-  }
   c.tie_word_embeddings = file.find("output.weight") == nullptr;
   c.attention_bias = file.find("blk.0.attn_q.bias") != nullptr;
   c.mlp_bias = file.find("blk.0.ffn_down.bias") != nullptr;

@@ -62,6 +62,12 @@ void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t 
                 "the file is incomplete, or its configuration is another model's");
   }
   const std::string where = fmt::format("{}, tensor {}", tensor->file, stored);
+  if (!is_readable_weight(tensor->type)) {
+    throw Error(
+        ErrorCode::kBadInput,
+        fmt::format("dtype {} is not a float type that a weight can have", formats::name_of(tensor->type)),
+        where);
+  }
   std::vector<std::uint64_t> expected = {static_cast<std::uint64_t>(columns)};
   if (!vector) expected.insert(expected.begin(), static_cast<std::uint64_t>(rows));
   if (tensor->shape != expected) {
@@ -69,12 +75,6 @@ void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t 
                 fmt::format("shape {} found, {} expected from the configuration", shape_text(tensor->shape),
                             shape_text(expected)),
                 where);
-  }
-  if (!is_readable_weight(tensor->type)) {
-    throw Error(
-        ErrorCode::kBadInput,
-        fmt::format("dtype {} is not a float type that a weight can have", formats::name_of(tensor->type)),
-        where);
   }
   if (vector && !formats::is_plain_float(tensor->type)) {
     throw Error(ErrorCode::kBadInput,

@@ -18,7 +18,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path data(const std::string& name) { return fs::path(WRING_SOURCE_DIR) / "tests" / "data" / name; }
+fs::path data(const std::string& name) {
+  return fs::path(WRING_SOURCE_DIR) / "tests" / "data" / name;
+}
 
 TEST(Names, EveryWeightOfASpecGoesToGgufAndBack) {
   const Model m = Model::open(data("arch/llama3_rope"));
@@ -32,8 +34,9 @@ TEST(Names, EveryWeightOfASpecGoesToGgufAndBack) {
 }
 
 TEST(Names, UnknownNamesAreNotGuessed) {
-  for (const char* name : {"model.layers.0.mlp.router.weight", "model.layers..mlp.down_proj.weight", "model.layers.x.mlp.down_proj.weight",
-                           "model.norm", "blk.0.attn_q.weight", "model.layers.0.mlp.down_proj.scale"}) {
+  for (const char* name : {"model.layers.0.mlp.router.weight", "model.layers..mlp.down_proj.weight",
+                           "model.layers.x.mlp.down_proj.weight", "model.norm", "blk.0.attn_q.weight",
+                           "model.layers.0.mlp.down_proj.scale"}) {
     EXPECT_FALSE(gguf_name(name)) << name;
   }
 }
@@ -92,8 +95,10 @@ TEST(Model, OlderConfigurationsSayTheSame) {
   for (const char* name : {"llama", "llama3_rope", "llama_linear_rope"}) {
     const fs::path folder = fs::path(testing::TempDir()) / "wring_legacy";
     fs::create_directory(folder);
-    fs::copy_file(data(std::string("arch/") + name) / "config_legacy.json", folder / "config.json", fs::copy_options::overwrite_existing);
-    const ModelConfig older = read_hf_config(folder), today = read_hf_config(data(std::string("arch/") + name));
+    fs::copy_file(data(std::string("arch/") + name) / "config_legacy.json", folder / "config.json",
+                  fs::copy_options::overwrite_existing);
+    const ModelConfig older = read_hf_config(folder),
+                      today = read_hf_config(data(std::string("arch/") + name));
     EXPECT_EQ(older.rope.rope_type, today.rope.rope_type);
     EXPECT_EQ(older.rope.rope_theta, today.rope.rope_theta);
     EXPECT_EQ(older.rope.factor, today.rope.factor);
@@ -111,7 +116,8 @@ TEST(Model, GgufAndFolderAgree) {
     const Weight &a = hf.weights()[i], &b = gguf.weights()[i];
     ASSERT_EQ(a.name, b.name);
     ASSERT_EQ(a.row_bytes(), b.row_bytes());
-    for (std::int64_t r = 0; r < a.rows; ++r) EXPECT_EQ(std::memcmp(a.row_data(r), b.row_data(r), a.row_bytes()), 0) << a.name << " row " << r;
+    for (std::int64_t r = 0; r < a.rows; ++r)
+      EXPECT_EQ(std::memcmp(a.row_data(r), b.row_data(r), a.row_bytes()), 0) << a.name << " row " << r;
   }
   EXPECT_FALSE(hf.is_quantized());
 }
@@ -128,7 +134,8 @@ class BadConfig : public testing::Test {
   void SetUp() override {
     folder_ = fs::path(testing::TempDir()) / "wring_bad_config";
     fs::create_directory(folder_);
-    fs::copy_file(data("arch/llama/model.safetensors"), folder_ / "model.safetensors", fs::copy_options::overwrite_existing);
+    fs::copy_file(data("arch/llama/model.safetensors"), folder_ / "model.safetensors",
+                  fs::copy_options::overwrite_existing);
   }
   void TearDown() override { fs::remove_all(folder_); }
 
@@ -150,9 +157,13 @@ class BadConfig : public testing::Test {
 TEST_F(BadConfig, FieldsOutOfRangeAreNamed) {
   using nlohmann::json;
   const std::vector<std::pair<const char*, json>> edits = {
-      {"num_attention_heads", 0}, {"num_hidden_layers", -2}, {"hidden_size", "64"}, {"hidden_size", 64.5}, {"rms_norm_eps", -1},
-      {"max_position_embeddings", 0}, {"num_key_value_heads", 3}, {"vocab_size", 0}, {"hidden_act", "swizzle"}, {"head_dim", 31},
-      {"eos_token_id", 320}, {"tie_word_embeddings", "no"}, {"model_type", "unheard_of"}};
+      {"num_attention_heads", 0},  {"num_hidden_layers", -2},
+      {"hidden_size", "64"},       {"hidden_size", 64.5},
+      {"rms_norm_eps", -1},        {"max_position_embeddings", 0},
+      {"num_key_value_heads", 3},  {"vocab_size", 0},
+      {"hidden_act", "swizzle"},   {"head_dim", 31},
+      {"eos_token_id", 320},       {"tie_word_embeddings", "no"},
+      {"model_type", "unheard_of"}};
   for (const auto& [field, value] : edits) {
     const Error e = open_with([&](json& c) { c[field] = value; });
     EXPECT_NE(e.code(), ErrorCode::kInternal) << field;
@@ -162,9 +173,14 @@ TEST_F(BadConfig, FieldsOutOfRangeAreNamed) {
 
 TEST_F(BadConfig, RopeFieldsAreChecked) {
   using nlohmann::json;
-  for (const json& rope : {json{{"rope_type", "llama3"}, {"factor", 8}, {"high_freq_factor", 4}, {"original_max_position_embeddings", 32}},
-                           json{{"rope_type", "linear"}, {"factor", 0}}, json{{"rope_type", "dynamic"}, {"factor", 2}},
-                           json{{"rope_type", "default"}, {"rope_theta", 0}}, json{{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}}) {
+  for (const json& rope :
+       {json{{"rope_type", "llama3"},
+             {"factor", 8},
+             {"high_freq_factor", 4},
+             {"original_max_position_embeddings", 32}},
+        json{{"rope_type", "linear"}, {"factor", 0}}, json{{"rope_type", "dynamic"}, {"factor", 2}},
+        json{{"rope_type", "default"}, {"rope_theta", 0}},
+        json{{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}}) {
     const Error e = open_with([&](json& c) { c["rope_parameters"] = rope; });
     EXPECT_NE(e.code(), ErrorCode::kInternal) << rope;
   }
@@ -172,10 +188,14 @@ TEST_F(BadConfig, RopeFieldsAreChecked) {
 
 TEST_F(BadConfig, TensorsMustFitTheConfiguration) {
   using nlohmann::json;
-  const auto says = [&](const char* field, const json& value) { return std::string(open_with([&](json& c) { c[field] = value; }).what()); };
+  const auto says = [&](const char* field, const json& value) {
+    return std::string(open_with([&](json& c) { c[field] = value; }).what());
+  };
   EXPECT_NE(says("intermediate_size", 100).find("gate_proj"), std::string::npos);
-  EXPECT_NE(says("num_hidden_layers", 3).find("model.layers.2.input_layernorm.weight is missing"), std::string::npos);
-  EXPECT_NE(says("num_hidden_layers", 1).find("layers.1."), std::string::npos);  // never silently drop a layer
+  EXPECT_NE(says("num_hidden_layers", 3).find("model.layers.2.input_layernorm.weight is missing"),
+            std::string::npos);
+  EXPECT_NE(says("num_hidden_layers", 1).find("layers.1."),
+            std::string::npos);  // never silently drop a layer
   EXPECT_NE(says("vocab_size", 100).find("[320, 64] found, [100, 64] expected"), std::string::npos);
   EXPECT_NE(says("tie_word_embeddings", true).find("lm_head"), std::string::npos);
   EXPECT_NE(says("quantization_config", json::object()).find("quantization_config"), std::string::npos);
