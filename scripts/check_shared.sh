@@ -32,7 +32,7 @@ check() {
   else
     failed=$((failed + 1))
     echo "FALLS $name"
-    sed 's/^/        /' <<<"$log" | tail -n 40
+    tail -n 40 <<<"$log"
   fi
 }
 
