@@ -271,7 +271,17 @@ class Stripper {
 }  // namespace
 
 std::string html_to_text(string_view html) {
-  return Stripper(html).run();
+  // A no-break space is a blank, however it is written.
+  constexpr string_view kNoBreakSpace = "\xC2\xA0";
+  std::string plain;
+  plain.reserve(html.size());
+  for (std::size_t at = 0; at < html.size();) {
+    const std::size_t found = std::min(html.find(kNoBreakSpace, at), html.size());
+    plain += html.substr(at, found - at);
+    if (found < html.size()) plain += ' ';
+    at = found + kNoBreakSpace.size();
+  }
+  return Stripper(plain).run();
 }
 
 }  // namespace wring::lab

@@ -38,6 +38,7 @@ TEST(HtmlToText, EntitiesAreDecodedOnce) {
   EXPECT_EQ(html_to_text("&unknown; & &#0; &#xD800; &#1114112; &#12x;"),
             "&unknown; & &#0; &#xD800; &#1114112; &#12x;\n");
   EXPECT_EQ(html_to_text("AT&T &"), "AT&T &\n");
+  EXPECT_EQ(html_to_text("<p>a</p><p>\xC2\xA0&#160;&nbsp;</p>b\xC2\xA0\xC2\xA0&nbsp;c"), "a\n\nb c\n");
 }
 
 TEST(HtmlToText, PreformattedTextKeepsItsBlanks) {
