@@ -29,7 +29,9 @@ TEST(KlPositions, OfShortDocumentsAreDistinctAndPredictSomething) {
     ASSERT_FALSE(p.empty());
     for (std::size_t i = 0; i < p.size(); ++i) {
       EXPECT_LT(p[i], tokens - 1);
-      if (i > 0) EXPECT_GT(p[i], p[i - 1]);
+      if (i > 0) {
+        EXPECT_GT(p[i], p[i - 1]);
+      }
     }
     EXPECT_EQ(p.size(), static_cast<std::size_t>(std::min<std::int64_t>(32, tokens - 1)));
   }

@@ -31,7 +31,9 @@ TEST_F(LlamaProtocolTest, WindowsAreWholeAndOnlyTheirSecondHalfIsScored) {
     ASSERT_EQ(windows[w].ids.size(), 16U);
     EXPECT_EQ(windows[w].first_scored, 9);  // the logits at 8 … 14 predict 9 … 15
     for (std::size_t i = 1; i < 16; ++i) EXPECT_EQ(windows[w].ids[i], encoded[w * 16 + i - (bos ? 1 : 0)]);
-    if (bos) EXPECT_EQ(windows[w].ids[0], *tokenizer_.bos());
+    if (bos) {
+      EXPECT_EQ(windows[w].ids[0], *tokenizer_.bos());
+    }
   }
   testing::KnownScorer scorer(tokenizer_.vocab_size(), 2.0F);
   const PerplexityResult r = llama_perplexity(scorer, windows, silent_progress());
