@@ -130,14 +130,11 @@ struct Dequantize {
     }
   }
 
+  // Read in place: a copy on the stack would be written in one width and read in another, which stalls.
   template <class Block>
   static void take_blocks(const void* src, float* dst, std::size_t n, std::size_t block_size) {
-    const auto* bytes = static_cast<const unsigned char*>(src);
-    for (std::size_t i = 0; i < n / block_size; ++i) {
-      Block block;
-      __builtin_memcpy(&block, bytes + i * sizeof(Block), sizeof(Block));  // files align nothing
-      take(block, dst + i * block_size);
-    }
+    const auto* blocks = static_cast<const Block*>(src);
+    for (std::size_t i = 0; i < n / block_size; ++i) take(blocks[i], dst + i * block_size);
   }
 
   static void run(Type type, const void* src, float* dst, std::size_t n) {
