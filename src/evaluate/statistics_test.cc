@@ -100,18 +100,18 @@ TEST(PairedBootstrap, SpreadMatchesTheStandardError) {
 }
 
 TEST(PairedBootstrap, CoversTheTruthAboutNinetyFiveTimesInAHundred) {
-  // 400 samples of 80 units whose difference is skewed (exponential) with mean 1, drawn from the generator
-  // under other keys. With 400 samples the share's standard error is 1.1 points; small skewed samples
+  // 300 samples of 60 units whose difference is skewed (exponential) with mean 1, drawn from the generator
+  // under other keys. With 300 samples the share's standard error is 1.3 points; small skewed samples
   // undercover a bit.
   int covered = 0;
-  for (std::uint32_t sample = 0; sample < 400; ++sample) {
+  for (std::uint32_t sample = 0; sample < 300; ++sample) {
     std::vector<double> v;
-    for (int j = 0; j < 80; ++j) v.push_back(-std::log(1 - engine::uniform_at(99, sample, j)));
-    const Interval i = PairedBootstrap(80, 400).mean_of(v);
+    for (int j = 0; j < 60; ++j) v.push_back(-std::log(1 - engine::uniform_at(99, sample, j)));
+    const Interval i = PairedBootstrap(60, 300).mean_of(v);
     covered += i.low <= 1 && 1 <= i.high;
   }
-  EXPECT_GE(covered, 364);  // 91 %
-  EXPECT_LE(covered, 392);  // 98 %
+  EXPECT_GE(covered, 270);  // 90 %
+  EXPECT_LE(covered, 294);  // 98 %
 }
 
 TEST(PairedBootstrap, TakesAnyStatistic) {

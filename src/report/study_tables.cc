@@ -50,6 +50,10 @@ std::string spread(const lab::Spread& s) {
   return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", s.median, digits, s.low, digits, s.high, digits);
 }
 
+std::string rate(const lab::Spread& s) {
+  return fixed(s.median, s.median < 100 ? 1 : 0);
+}
+
 std::uint64_t total(const engine::Engine::Memory& m) {
   return m.weights_bytes + m.kv_bytes + m.workspace_bytes;
 }
@@ -91,8 +95,8 @@ Table study_table(const StudyResults& study, Language language) {
                 .right(Text::kKlMean)
                 .right(Text::kKlP99)
                 .right(Text::kSameTop)
-                .right(Text::kPrefill)
-                .right(Text::kDecode)
+                .right(Text::kPrefillMedian)
+                .right(Text::kDecodeMedian)
                 .right(Text::kMemory)
                 .table();
   for (const CandidateResult& c : study.candidates) {
@@ -104,8 +108,8 @@ Table study_table(const StudyResults& study, Language language) {
                a == nullptr ? kDash : fixed(a->retained, 2),
                kl == nullptr ? kDash : significant(kl->mean.mean),
                kl == nullptr ? kDash : significant(kl->p99), kl == nullptr ? kDash : percent(kl->same_top, 1),
-               speed == nullptr ? kDash : spread(speed->prefill_tokens_per_s),
-               speed == nullptr ? kDash : spread(speed->decode_tokens_per_s),
+               speed == nullptr ? kDash : rate(speed->prefill_tokens_per_s),
+               speed == nullptr ? kDash : rate(speed->decode_tokens_per_s),
                speed == nullptr ? kDash : megabytes(total(speed->memory))});
   }
   return t;

@@ -68,6 +68,8 @@ constexpr std::array kEnglish = std::to_array<Entry>({
     {Text::kTtft, "first token ms [min, max]"},
     {Text::kPrefill, "prefill tok/s [min, max]"},
     {Text::kDecode, "decode tok/s [min, max]"},
+    {Text::kPrefillMedian, "prefill tok/s"},
+    {Text::kDecodeMedian, "decode tok/s"},
     {Text::kMemory, "memory MB"},
     {Text::kQuantizeSeconds, "made in s"},
     {Text::kMatrixError, "matrix error"},

@@ -58,6 +58,8 @@ enum class Text {
   kTtft,
   kPrefill,
   kDecode,
+  kPrefillMedian,
+  kDecodeMedian,
   kMemory,
   kQuantizeSeconds,
   kMatrixError,
