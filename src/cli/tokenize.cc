@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -26,10 +27,19 @@ ordered_json tokenize(const text::Tokenizer& tokenizer, std::string_view text, b
   return {{"ids", ids}, {"decoded", replace_invalid_utf8(tokenizer.decode(ids))}};
 }
 
+// Unlike other commands, a folder that holds a tokenizer and no model will do.
+text::Tokenizer open_tokenizer(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored) && !std::filesystem::exists(path / "config.json", ignored))
+    return text::Tokenizer::from_hf(path);
+  engine::ModelFiles files = engine::ModelFiles::open(path);
+  files.require_tokenizer();
+  return std::move(*files.tokenizer);
+}
+
 int run(const Options& o, bool has_text) {
   if (has_text == !o.file.empty()) throw Error(ErrorCode::kUsage, "give either TEXT or --file", "tokenize");
-  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
-  const text::Tokenizer& tokenizer = files.require_tokenizer();
+  const text::Tokenizer tokenizer = open_tokenizer(o.model);
   if (has_text) {
     const ordered_json row = tokenize(tokenizer, o.text, o.add_special);
     if (o.common.json) {
