@@ -23,7 +23,7 @@ AffineBlock fit_affine_block(const float* x, const float* importance, int code_m
   float least = 0;
   for (const AffineFit& fit :
        {plain_affine_fit(group, largest_code, false), search_affine_fit(group, largest_code, false)}) {
-    const AffineFit rounded{grid.round(fit.scale), grid.round(fit.minimum)};
+    const AffineFit rounded{grid.round_step(fit.scale), grid.round(fit.minimum)};
     const CodeSums sums = nearest_code_sums(group, rounded.scale, rounded.minimum, largest_code);
     const float error = affine_error(group, sums, rounded.scale, rounded.minimum);
     if (found && !(error < least)) continue;

@@ -102,8 +102,8 @@ Choice search(const Groups& groups, const ScaleGrid& grid, float code_max) {
     largest_min = std::max(largest_min, fits[g].minimum);
   }
   // The plain fit takes part, so that the result is never worse.
-  Choice best = choose(groups, plain, grid.round(plain_scale / kLargestScale),
-                       grid.round(plain_min / kLargestScale), code_max);
+  Choice best = choose(groups, plain, grid.round_step(plain_scale / kLargestScale),
+                       grid.round_step(plain_min / kLargestScale), code_max);
   const auto keep_better = [&](const Choice& choice) {
     const bool better = choice.error < best.error;
     if (better) best = choice;
@@ -111,14 +111,14 @@ Choice search(const Groups& groups, const ScaleGrid& grid, float code_max) {
   };
   for (const float scale_target : kScaleTargets) {
     for (const float min_target : kMinTargets) {
-      keep_better(choose(groups, fits, grid.round(largest_scale / scale_target),
-                         grid.round(largest_min / min_target), code_max));
+      keep_better(choose(groups, fits, grid.round_step(largest_scale / scale_target),
+                         grid.round_step(largest_min / min_target), code_max));
     }
   }
   for (int i = 0; i < kRefits; ++i) {
     const AffineFit solved = solve_superblock(groups, best);
     for (std::size_t g = 0; g < kGroups; ++g) fits[g] = {best.d * best.scales[g], best.dmin * best.mins[g]};
-    if (!keep_better(choose(groups, fits, grid.round(solved.scale), grid.round(solved.minimum), code_max)))
+    if (!keep_better(choose(groups, fits, grid.round_step(solved.scale), grid.round_step(solved.minimum), code_max)))
       break;
   }
   return best;

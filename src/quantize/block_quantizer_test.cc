@@ -96,7 +96,7 @@ TEST_P(AgainstGgml, ErrorIsLowerOnItsOwnRows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, AgainstGgml, ::testing::ValuesIn(kGolden),
-                         [](const auto& info) { return std::string(formats::name_of(info.param.type)); });
+                         [](const auto& parameter) { return std::string(formats::name_of(parameter.param.type)); });
 
 // --- against the plain fit
 // ------------------------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ TEST(Q4K, IsNeverWorseThanThePlainFit) {
 
 class EveryBlockType : public ::testing::TestWithParam<QuantType> {};
 INSTANTIATE_TEST_SUITE_P(Types, EveryBlockType, ::testing::ValuesIn(kBlockTypes),
-                         [](const auto& info) { return std::string(formats::name_of(info.param)); });
+                         [](const auto& parameter) { return std::string(formats::name_of(parameter.param)); });
 
 TEST_P(EveryBlockType, ZerosMinusZerosAndDenormalsBecomeZero) {
   for (const float value : {0.0F, -0.0F, 1e-40F, -1e-40F, 0x1p-26F}) {
@@ -158,7 +158,7 @@ TEST_P(EveryBlockType, ZerosMinusZerosAndDenormalsBecomeZero) {
 }
 
 TEST_P(EveryBlockType, SmallMagnitudesKeepTheirSize) {
-  // Near the smallest float16 scale: coarse, but neither lost nor blown up.
+  // Near the smallest float16 scale, where steps are coarse: neither lost nor blown up.
   const std::vector<float> x = random_row(256, 5, 1e-3F);  // about 2e-5
   const std::vector<float> back = there_and_back(GetParam(), x);
   const double norm = std::sqrt(weighted_square_error(x, std::vector<float>(256, 0.0F), {}));

@@ -14,6 +14,9 @@ namespace wring::quantize {
 /// Magnitudes up to half of the smallest positive float16 are nearest to zero in every block type.
 inline constexpr float kNothingBelow = 0x1p-25F;
 
+/// The smallest positive float16.
+inline constexpr float kSmallestScale = 0x1p-24F;
+
 class ScaleGrid {
  public:
   /// `magnitude`: the block's largest |x|, above kNothingBelow, finite.
@@ -31,6 +34,13 @@ class ScaleGrid {
 
   /// The nearest scale that the file can hold.
   float round(float scale) const { return f16_to_float(bits(scale)) * from_file_; }
+
+  /// The same for a step that integers multiply: one that would vanish becomes the smallest number there is.
+  float round_step(float scale) const {
+    const float rounded = round(scale);
+    if (rounded != 0 || scale == 0) return rounded;
+    return scale > 0 ? from_file(kSmallestScale) : -from_file(kSmallestScale);
+  }
 
  private:
   float to_file_, from_file_;

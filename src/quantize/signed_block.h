@@ -32,7 +32,7 @@ SignedBlock fit_signed_block(const Levels& levels, const float* x, const float* 
   // The searched scale and the plain one, as float16 holds them; below its smallest number, that number.
   float best = 0, least = group.sum_wxx;
   for (const float scale :
-       {group.extreme / levels.targets()[0], search_scale(levels, group), grid.from_file(0x1p-24F)}) {
+       {group.extreme / levels.targets()[0], search_scale(levels, group), grid.from_file(kSmallestScale)}) {
     const float rounded = grid.round(scale);
     const float error = signed_error(group, nearest_level_sums(levels, group, rounded), rounded);
     if (error < least) {

@@ -97,15 +97,15 @@ class SignedSuperBlockFitter {
       if (std::abs(searched[g]) > std::abs(largest)) largest = searched[g];
     }
     // The largest scale falls on the end of the range that reaches further, or a little before it.
-    Choice best = choose(groups, plain, grid.round(plain_largest / low_scale_));
+    Choice best = choose(groups, plain, grid.round_step(plain_largest / low_scale_));
     const auto keep_better = [&](const Choice& choice) {
       const bool better = choice.error < best.error;
       if (better) best = choice;
       return better;
     };
     for (const float share : {1.0F, 0.95F, 0.9F})
-      keep_better(choose(groups, searched, grid.round(largest / (low_scale_ * share))));
-    keep_better(choose(groups, searched, grid.round(largest / high_scale_)));
+      keep_better(choose(groups, searched, grid.round_step(largest / (low_scale_ * share))));
+    keep_better(choose(groups, searched, grid.round_step(largest / high_scale_)));
     constexpr int kRefits = 2;
     for (int i = 0; i < kRefits; ++i) {
       double ll = 0, lx = 0;
@@ -115,7 +115,7 @@ class SignedSuperBlockFitter {
         lx += scale * best.sums[g].lx;
         searched[g] = best.d * best.scales[g];
       }
-      if (!(ll > 0) || !keep_better(choose(groups, searched, grid.round(static_cast<float>(lx / ll))))) break;
+      if (!(ll > 0) || !keep_better(choose(groups, searched, grid.round_step(static_cast<float>(lx / ll))))) break;
     }
     return best;
   }

@@ -57,8 +57,8 @@ TEST_P(ConvertedFixture, HasTheSameWeightsAndRotaryFrequencies) {
   const model::Model written = model::Model::open(scratch / "m.gguf");
   ASSERT_EQ(written.weights().size(), source.weights().size());
   for (const model::Weight& w : source.weights()) {
-    if (!w.name.ends_with(".bias"))
-      EXPECT_EQ(values_of(written, w.name), values_of(source, w.name)) << w.name;
+    if (w.name.ends_with(".bias")) continue;  // the next test
+    EXPECT_EQ(values_of(written, w.name), values_of(source, w.name)) << w.name;
   }
   const std::vector<float>&a = source.spec().rope_inverse_frequencies,
         &b = written.spec().rope_inverse_frequencies;
@@ -140,7 +140,9 @@ TEST(WriteGguf, ReportsTheErrorOfEachTensor) {
     }
     EXPECT_NEAR(t.relative_error, std::sqrt(error / all), 1e-9) << t.planned.name;
     if (t.planned.role == TensorRole::kBlockMatrix) worst = std::max(worst, t.relative_error);
-    if (t.planned.role == TensorRole::kVector) EXPECT_EQ(t.relative_error, 0);
+    if (t.planned.role == TensorRole::kVector) {
+      EXPECT_EQ(t.relative_error, 0);
+    }
   }
   EXPECT_GT(report.relative_error, 0);
   EXPECT_LE(report.relative_error, worst);
@@ -194,7 +196,7 @@ TEST(WriteGguf, KeepsValuesAboveFloat16InBf16) {
     EXPECT_NE(written.weight("model.layers.0.self_attn.q_proj.weight").type(), QuantType::kBF16);
     for (const float v : values_of(written, "model.layers.0.self_attn.k_proj.weight"))
       EXPECT_TRUE(std::isfinite(v));
-    EXPECT_THAT(report.tensors[3].planned.reason, HasSubstr("1.0000000150474662e+30"));
+    EXPECT_THAT(report.tensors[3].planned.reason, HasSubstr("1e+30"));
   }
 }
 
