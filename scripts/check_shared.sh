@@ -47,7 +47,21 @@ else
   echo "      tokenizer smollm2: not run, sample/hf is not there (./quickstart makes it)"
 fi
 
-cases=("$python" "$shared/cases/run_cases.py" --cases "$shared/cases")
+# A copy of the folder may have lost its symbolic links, each being a small file with the target in it: then the
+# cases about links are laid again.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+ln -s "$shared"/cases/* "$work"
+for case in "$shared"/cases/idx_symlink_*; do
+  copy=$work/${case##*/}
+  rm "$copy"
+  cp -r "$case" "$copy"
+  chmod -R u+w "$copy"
+  for file in "$copy"/model/*.safetensors; do
+    if [[ ! -L $file && -f $file && $(stat -c %s "$file") -lt 200 ]]; then ln -sfn "$(cat "$file")" "$file"; fi
+  done
+done
+cases=("$python" "$shared/cases/run_cases.py" --cases "$work")
 # The control ctl_ct_ok is in a layout (compressed-tensors) that cannot be read yet.
 check "cases: files" "${cases[@]}" --only '^(gguf_|st_|idx_|ctl_(hf|gguf))' \
   --cmd "load=$WRING quantize {in} --recipe q8_0 -o {out}" --cmd "eval-ppl=$WRING eval {in} --text {text}"
