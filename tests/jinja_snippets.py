@@ -744,6 +744,15 @@ lambda x: x
 "ŉ" | upper
 "ΐ" | capitalize
 1 if undefined_name
+none | map("upper") | list
+[] | map | list
+0 | select | list
+"42" % [1]
+"a" % xs
+"%s" % xs
+"a" % undefined_name
+"a" % {"b": 1}
+"a" % (1,)
 xs | join(d="-")
 xs | join(sep="-")
 s | trim(chars=" H")
@@ -781,6 +790,8 @@ STATEMENTS = [
     ("for else", "{% for x in [] %}a{% else %}none{% endfor %}{% for x in xs %}{{ x }}{% else %}none{% endfor %}"),
     ("for filter else", "{% for x in xs if x > 9 %}a{% else %}none{% endfor %}"),
     ("for break", "{% for x in xs %}{% if x == 2 %}{% break %}{% endif %}{{ x }}{% else %}no{% endfor %}"),
+    ("for else after continue", "{% for x in xs %}{% continue %}{% else %}else{% endfor %}"),
+    ("for else after break", "{% for x in xs %}{% break %}{% else %}else{% endfor %}{% for x in xs %}{% if x == 1 %}{% break %}{% endif %}{% else %}else{% endfor %}"),
     ("for continue", "{% for x in xs %}{% if x == 1 %}{% continue %}{% endif %}{{ x }}{% endfor %}"),
     ("break outside", "{% break %}"),
     ("break in macro in loop", "{% for x in xs %}{% macro m() %}{% break %}{% endmacro %}{% endfor %}"),

@@ -103,11 +103,8 @@ Value number_operation(std::string_view op, const Value& a, const Value& b) {
 Value Evaluator::binary(std::string_view op, const Value& a, const Value& b) {
   if (a.is_undefined()) fail_undefined(a);
   if (op == "%" && a.is_text() && !a.is_safe_text()) {
-    const SeqData* seq = b.seq();
-    const bool is_tuple = seq != nullptr && (seq->kind == Sequence::kTuple || seq->kind == Sequence::kGroup);
     charge((a.weight() + b.weight()) / 16);
-    return make_text(percent_format(a.text(), is_tuple ? seq->items : std::vector<Value>{b},
-                                    b.dict() != nullptr ? &b : nullptr));
+    return make_text(percent_format(a.text(), b));
   }
   if (b.is_undefined()) fail_undefined(b);
   if (a.is_number() && b.is_number()) return number_operation(op, a, b);

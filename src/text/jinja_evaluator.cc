@@ -203,16 +203,18 @@ Evaluator::Flow Evaluator::run_for(const Statement& statement) {
       return evaluate(*statement.condition).truthy();
     };
   }
-  bool any = false;
+  bool completed = false;  // some iteration reached the body's end; Jinja runs else without one, after
+                           // continue or break too
   while (loop->advance()) {
-    any = true;
-    charge(1);
+    charge(2);  // a scope is dearer than an expression
     const InnerScope inner(*this);
     scope_->set("loop", Value(loop));
     assign(*statement.target, *loop->current);
-    if (run(statement.body) == Flow::kBreak) return Flow::kNext;
+    const Flow flow = run(statement.body);
+    completed = completed || flow == Flow::kNext;
+    if (flow == Flow::kBreak) break;
   }
-  if (any || statement.otherwise.empty()) return Flow::kNext;
+  if (completed || statement.otherwise.empty()) return Flow::kNext;
   const InnerScope inner(*this);
   return run(statement.otherwise);
 }

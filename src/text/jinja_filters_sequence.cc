@@ -102,6 +102,7 @@ Value items_filter(Evaluator& evaluator, const Value& input, Arguments arguments
 
 Value map_filter(Evaluator& evaluator, const Value& input, Arguments arguments) {
   std::vector<Value> out;
+  if (!input.truthy()) return evaluator.make_iterator({});  // none and 0 too
   auto& named = arguments.named;
   const auto by_attribute =
       std::find_if(named.begin(), named.end(), [](const auto& a) { return a.first == "attribute"; });

@@ -110,12 +110,12 @@ Value format_filter(Evaluator& evaluator, const Value& input, Arguments argument
     fail("format cannot handle positional and keyword arguments at the same time");
   }
   const std::string format = input_text(evaluator, input);
-  if (arguments.named.empty())
-    return evaluator.make_text(percent_format(format, arguments.positional, nullptr));
+  if (arguments.named.empty()) {
+    return evaluator.make_text(percent_format(format, Value::tuple(std::move(arguments.positional))));
+  }
   std::vector<std::pair<Value, Value>> entries;
   for (auto& [name, value] : arguments.named) entries.emplace_back(Value(name), std::move(value));
-  const Value mapping = Value::dict(std::move(entries));
-  return evaluator.make_text(percent_format(format, {mapping}, &mapping));
+  return evaluator.make_text(percent_format(format, Value::dict(std::move(entries))));
 }
 
 Value tojson(Evaluator& evaluator, const Value& input, Arguments arguments) {

@@ -125,11 +125,16 @@ Conversion read_conversion(const std::string& format, std::size_t& at) {
 
 }  // namespace
 
-std::string percent_format(const std::string& format, const std::vector<Value>& values,
-                           const Value* mapping) {
+std::string percent_format(const std::string& format, const Value& right) {
+  const SeqData* seq = right.seq();
+  const bool is_tuple = seq != nullptr && (seq->kind == Sequence::kTuple || seq->kind == Sequence::kGroup);
+  const std::vector<Value> one{right};
+  const std::vector<Value>& values = is_tuple ? seq->items : one;
+  // Python takes whatever has keys or indices for a mapping, and does not mind if a mapping is not used.
+  const bool may_be_left = right.dict() != nullptr || right.is_undefined() ||
+                           (seq != nullptr && !is_tuple && seq->kind < Sequence::kKeys);
   std::string out;
   std::size_t next = 0;
-  bool used_mapping = false;
   for (std::size_t at = 0; at < format.size();) {
     if (format[at] != '%') {
       out += format[at++];
@@ -141,10 +146,9 @@ std::string percent_format(const std::string& format, const std::vector<Value>& 
       const std::size_t end = format.find(')', at);
       if (end == std::string::npos) fail("incomplete format key");
       const std::string key = format.substr(at + 1, end - at - 1);
-      if (mapping == nullptr) fail("format requires a mapping");
-      value = mapping->dict()->find(key);
+      if (right.dict() == nullptr) fail("format requires a mapping");
+      value = right.dict()->find(key);
       if (value == nullptr) fail(fmt::format("the format's key '{}' is missing", key));
-      used_mapping = true;
       at = end + 1;
     }
     const Conversion c = read_conversion(format, at);
@@ -161,7 +165,7 @@ std::string percent_format(const std::string& format, const std::vector<Value>& 
     out += converted(c, kind, *value);
     check_text_size(out.size());
   }
-  if (next < values.size() && mapping == nullptr && !used_mapping) {
+  if (next < values.size() && !may_be_left) {
     fail("not all arguments converted during string formatting");
   }
   return out;

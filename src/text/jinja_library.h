@@ -78,8 +78,8 @@ Value to_json(Evaluator& evaluator, const Value& input, Arguments arguments);
 /// Text with each `old_text` replaced, as str.replace; the size is known before it is made.
 Value replace_text(Evaluator& evaluator, const std::string& text, const std::string& old_text,
                    const std::string& new_text, std::int64_t limit);
-/// "%…" % values.
-std::string percent_format(const std::string& format, const std::vector<Value>& values, const Value* mapping);
+/// format % right, as Python's str has it.
+std::string percent_format(const std::string& format, const Value& right);
 /// "{…}".format(…).
 std::string brace_format(const std::string& format, const Arguments& arguments);
 
