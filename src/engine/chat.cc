@@ -9,9 +9,11 @@ namespace {
 
 text::ChatTemplate parse_template(const ModelFiles& files) {
   if (!files.chat_template_source) {
-    throw Error(ErrorCode::kNotSupported, "this model has no chat template", files.model.path().string(), "give a plain prompt with --raw");
+    throw Error(ErrorCode::kNotSupported, "this model has no chat template", files.model.path().string(),
+                "give a plain prompt with --raw");
   }
-  return text::ChatTemplate::parse(*files.chat_template_source, files.model.path().string() + ", chat template");
+  return text::ChatTemplate::parse(*files.chat_template_source,
+                                   files.model.path().string() + ", chat template");
 }
 
 // The text of a special token, or empty where the model has none.
