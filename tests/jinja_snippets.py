@@ -948,6 +948,7 @@ STATEMENTS = [
     ("text after everything", "{% if t -%}   a   {%- endif %}   b   "),
 ]
 
+
 def whitespace_cases():
     """Every pair of signs at a tag's ends, with spaces and newlines around it."""
     out = []
