@@ -119,7 +119,7 @@ TextSet read_texts(std::span<const fs::path> files) {
   TextSet set;
   for (const fs::path& file : files) {
     std::string content = read_text_file(file, kMaxTextBytes);
-    if (file.extension() == ".txt") {
+    if (file.extension() != ".jsonl") {
       set.documents.push_back(read_plain(file, std::move(content), set.notes));
     } else {
       const std::size_t before = set.documents.size();

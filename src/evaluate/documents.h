@@ -1,8 +1,8 @@
 // The texts that a model is measured on: read, checked, hashed and cut to ids. Nothing is normalised on the
 // way: the same bytes in give the same tokens, line ends and NUL bytes included.
 //
-// .txt is one document, its file name without extension being id and domain. Any other file is JSONL, a line
-// {"id","domain","text"} each.
+// A .jsonl file holds a line {"id","domain","text"} for each document. Any other file is one document, its
+// name without extension being id and domain.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct TextSet {
 
 /// Reads the files in order. Errors, naming file, line and field: kBadInput for a folder, a missing or odd
 /// field, invalid UTF-8 (with the byte's offset), a text of white space only, no document at all, or an id
-/// used twice; a character cut at the very end of a .txt is dropped and noted instead.
+/// used twice; a character cut at the very end of a plain file is dropped and noted instead.
 TextSet read_texts(std::span<const std::filesystem::path> files);
 
 /// A document as a model sees it.

@@ -45,6 +45,11 @@ TEST_F(DocumentsTest, ATextFileIsOneDocumentNamedAfterIt) {
   EXPECT_TRUE(set.notes.empty());
 }
 
+TEST_F(DocumentsTest, OnlyJsonlFilesAreReadAsLines) {
+  EXPECT_EQ(read("wiki.test.raw", " = Title = \n").documents[0].id, "wiki.test");
+  EXPECT_EQ(read("code.py", "{\"id\":1}\n").documents[0].text, "{\"id\":1}\n");
+}
+
 TEST_F(DocumentsTest, NothingIsCutAtANul) {
   const std::string text("one\0two", 7);
   EXPECT_EQ(read("nul.txt", text).documents[0].text, text);

@@ -23,25 +23,34 @@ std::string embeddable(const nlohmann::json& data) {
   return out;
 }
 
+// Running text: a percent sign stays with its number.
+std::string flowing(std::string_view text) {
+  std::string out = escape_html(text);
+  for (std::size_t at = out.find(" %"); at != std::string::npos; at = out.find(" %", at)) {
+    out.replace(at, 1, "&nbsp;");
+  }
+  return out;
+}
+
 struct Writer {
   std::string out;
 
-  void operator()(const Paragraph& p) { out += "<p>" + escape_html(p.text) + "</p>\n"; }
+  void operator()(const Paragraph& p) { out += "<p>" + flowing(p.text) + "</p>\n"; }
   void operator()(const List& list) {
     out += "<ul>\n";
-    for (const std::string& item : list.items) out += "<li>" + escape_html(item) + "</li>\n";
+    for (const std::string& item : list.items) out += "<li>" + flowing(item) + "</li>\n";
     out += "</ul>\n";
   }
   void operator()(const Chart& chart) {
     out += fmt::format(
         "<figure><div class=\"canvas\"><canvas id=\"{}\" role=\"img\" aria-label=\"{}\"></canvas></div>"
         "<figcaption>{}</figcaption></figure>\n",
-        escape_html(chart.id), escape_html(chart.caption), escape_html(chart.caption));
+        escape_html(chart.id), escape_html(chart.caption), flowing(chart.caption));
   }
   void operator()(const TableBlock& block) {
     // Focusable, so that a keyboard can scroll what is wider than the screen.
     out += "<div class=\"scroll\" tabindex=\"0\">\n" + block.table.to_html() + "</div>\n";
-    if (!block.note.empty()) out += "<p class=\"note\">" + escape_html(block.note) + "</p>\n";
+    if (!block.note.empty()) out += "<p class=\"note\">" + flowing(block.note) + "</p>\n";
   }
 };
 
