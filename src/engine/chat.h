@@ -1,4 +1,5 @@
-// Conversations to prompts: the model's chat template, then token ids with exactly one BOS where the model wants one.
+// Conversations to prompts: the model's chat template, then token ids with exactly one BOS where the model
+// wants one.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -13,7 +14,8 @@ namespace wring::engine {
 
 class Chat {
  public:
-  /// `files` must outlive this. Errors: kNotSupported if the model has no template; those of ChatTemplate::parse.
+  /// `files` must outlive this. Errors: kNotSupported if the model has no template; those of
+  /// ChatTemplate::parse.
   explicit Chat(const ModelFiles& files);
 
   /// `messages`: [{"role", "content"}, …]. Errors: the template's.
@@ -24,7 +26,8 @@ class Chat {
   text::ChatTemplate template_;
 };
 
-/// Ids of a rendered prompt: special tokens are recognised, and BOS is put in front only if the model adds one and the text has none.
+/// Ids of a rendered prompt: special tokens are recognised, and BOS is put in front only if the model adds
+/// one and the text has none.
 std::vector<TokenId> encode_prompt(const text::Tokenizer& tokenizer, std::string_view text);
 
 /// Ids of a document: its text is plain, whatever it looks like; BOS in front if the model adds one.

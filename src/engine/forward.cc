@@ -48,12 +48,13 @@ Forward::Forward(const model::Model& model, KvCache& cache, ThreadPool& pool)
   head_ = make_linear(spec.head);
   scratch_.resize(z(pool.threads()));
   std::size_t panel = 0;
+  const auto widen = [&](const Linear& m) {
+    panel = std::max(panel, m.panel_rows * spaced_stride(z(m.weight->columns)));
+  };
   for (const Layer& l : layers_) {
-    for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) {
-      panel = std::max(panel, m->panel_rows * z(m->weight->columns));
-    }
+    for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) widen(*m);
   }
-  panel = std::max(panel, head_.panel_rows * z(head_.weight->columns));
+  widen(head_);
   for (Scratch& s : scratch_) s.panel.reserve(panel);
 }
 
@@ -85,28 +86,27 @@ Forward::Norm Forward::make_norm(const model::NormSpec& spec) {
 void Forward::reserve(const RowPlan& plan) {
   const std::size_t rows = plan.ids.size();
   const model::ModelSpec& spec = model_->spec();
-  residual_.reserve(rows * z(spec.hidden_size));
-  normed_.reserve(rows * z(spec.hidden_size));
-  update_.reserve(rows * z(spec.hidden_size));
+  for (RowBuffer* b : {&residual_, &normed_, &update_}) b->reserve(rows, spec.hidden_size);
   std::size_t pages = 0;
   for (const RowSpan& span : plan.spans) pages = std::max(pages, span.table->size());
   for (const model::LayerSpec& l : spec.layers) {
-    q_.reserve(rows * z(l.attention.q.rows));
-    attended_.reserve(rows * z(l.attention.q.rows));
-    k_.reserve(rows * z(l.attention.k.rows));
-    v_.reserve(rows * z(l.attention.v.rows));
-    gate_.reserve(rows * z(l.mlp.gate.rows));
-    up_.reserve(rows * z(l.mlp.up.rows));
     const model::AttentionSpec& a = l.attention;
+    q_.reserve(rows, a.q.rows);
+    attended_.reserve(rows, a.q.rows);
+    k_.reserve(rows, a.k.rows);
+    v_.reserve(rows, a.v.rows);
+    gate_.reserve(rows, l.mlp.gate.rows);
+    up_.reserve(rows, l.mlp.up.rows);
     for (Scratch& s : scratch_) {
       s.attention.reserve(kernels::attention_scratch_floats(kTaskQueries, a.num_heads / a.num_kv_heads,
                                                             a.head_dim, a.head_dim));
     }
   }
-  cosine_.reserve(rows * spec.rope_inverse_frequencies.size());
-  sine_.reserve(rows * spec.rope_inverse_frequencies.size());
-  last_.reserve(plan.wanted_rows.size() * z(spec.hidden_size));
-  logits_.reserve(plan.wanted_rows.size() * z(spec.vocab_size));
+  const auto half = static_cast<std::int64_t>(spec.rope_inverse_frequencies.size());
+  cosine_.reserve(rows, half);
+  sine_.reserve(rows, half);
+  last_.reserve(plan.wanted_rows.size(), spec.hidden_size);
+  logits_.reserve(plan.wanted_rows.size(), spec.vocab_size);
   for (Scratch& s : scratch_) {
     s.k_pages.resize(std::max(s.k_pages.size(), pages));
     s.v_pages.resize(std::max(s.v_pages.size(), pages));
@@ -129,11 +129,9 @@ void Forward::plan_attention(const RowPlan& plan) {
 }
 
 Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
-  const model::ModelSpec& spec = model_->spec();
-  const std::size_t hidden = z(spec.hidden_size);
   const auto rows = static_cast<std::int64_t>(plan.ids.size());
   const auto show_residual = [&](int layer) {
-    if (observer) observer->on_residual(layer, {residual_.data(), rows, spec.hidden_size, hidden});
+    if (observer) observer->on_residual(layer, residual_.rows(rows));
   };
   embed(plan);
   fill_rope_tables(plan);
@@ -144,37 +142,37 @@ Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
   }
   const auto wanted = static_cast<std::int64_t>(plan.wanted_rows.size());
   if (wanted == 0) return {};
-  for (std::int64_t i = 0; i < wanted; ++i) {
-    std::memcpy(last_.data() + z(i) * hidden, residual_.data() + z(plan.wanted_rows[z(i)]) * hidden,
-                hidden * sizeof(float));
-  }
-  normalize(final_norm_, last_.data(), wanted, last_.data());
-  linear(head_, last_.data(), wanted, logits_.data());
-  return {logits_.data(), wanted, spec.vocab_size, z(spec.vocab_size)};
+  const std::size_t row_bytes = z(model_->spec().hidden_size) * sizeof(float);
+  for (std::size_t i = 0; i < z(wanted); ++i)
+    std::memcpy(last_.row(i), residual_.row(z(plan.wanted_rows[i])), row_bytes);
+  normalize(final_norm_, last_, wanted, last_);
+  linear(head_, last_, wanted, logits_);
+  return logits_.rows(wanted);
+}
+
+template <class F>
+void Forward::for_rows(std::int64_t rows, F&& f) {
+  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t r = begin; r < end; ++r) f(r);
+  });
 }
 
 void Forward::embed(const RowPlan& plan) {
-  const std::size_t hidden = z(model_->spec().hidden_size);
   for (std::size_t r = 0; r < plan.ids.size(); ++r) {
-    kernels_->dequantize(embedding_->type(), embedding_->row_data(plan.ids[r]), residual_.data() + r * hidden,
-                         hidden);
+    kernels_->dequantize(embedding_->type(), embedding_->row_data(plan.ids[r]), residual_.row(r),
+                         z(model_->spec().hidden_size));
   }
 }
 
 void Forward::fill_rope_tables(const RowPlan& plan) {
   const model::ModelSpec& spec = model_->spec();
   const std::vector<float>& frequencies = spec.rope_inverse_frequencies;
-  const std::size_t half = frequencies.size();
-  pool_->for_pieces(plan.ids.size(), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t r = begin; r < end; ++r) {
-      for (std::size_t i = 0; i < half; ++i) {
-        // The angle is a float32 product, as in the reference implementations.
-        const float angle = static_cast<float>(plan.positions[r]) * frequencies[i];
-        cosine_.data()[r * half + i] =
-            static_cast<float>(portable_cos(static_cast<double>(angle))) * spec.rope_magnitude;
-        sine_.data()[r * half + i] =
-            static_cast<float>(portable_sin(static_cast<double>(angle))) * spec.rope_magnitude;
-      }
+  for_rows(static_cast<std::int64_t>(plan.ids.size()), [&](std::size_t r) {
+    for (std::size_t i = 0; i < frequencies.size(); ++i) {
+      // The angle is a float32 product, as in the reference implementations.
+      const float angle = static_cast<float>(plan.positions[r]) * frequencies[i];
+      cosine_.row(r)[i] = static_cast<float>(portable_cos(static_cast<double>(angle))) * spec.rope_magnitude;
+      sine_.row(r)[i] = static_cast<float>(portable_sin(static_cast<double>(angle))) * spec.rope_magnitude;
     }
   });
 }
@@ -183,30 +181,28 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
   const Layer& l = layers_[z(index)];
   const auto rows = static_cast<std::int64_t>(plan.ids.size());
   const bool show = observer != nullptr && observer->wants_inputs();
-  const auto show_input = [&](model::Site site, const float* x, std::int64_t columns) {
-    if (show) observer->on_input(index, site, {x, rows, columns, z(columns)});
+  const auto show_input = [&](model::Site site, const RowBuffer& x) {
+    if (show) observer->on_input(index, site, x.rows(rows));
   };
 
-  normalize(l.input_norm, residual_.data(), rows, normed_.data());
-  show_input(model::Site::kQkv, normed_.data(), l.q.weight->columns);
-  linear(l.q, normed_.data(), rows, q_.data());
-  linear(l.k, normed_.data(), rows, k_.data());
-  linear(l.v, normed_.data(), rows, v_.data());
+  normalize(l.input_norm, residual_, rows, normed_);
+  show_input(model::Site::kQkv, normed_);
+  linear(l.q, normed_, rows, q_);
+  linear(l.k, normed_, rows, k_);
+  linear(l.v, normed_, rows, v_);
   attend(index, plan);
-  show_input(model::Site::kO, attended_.data(), l.o.weight->columns);
-  linear(l.o, attended_.data(), rows, update_.data());
+  show_input(model::Site::kO, attended_);
+  linear(l.o, attended_, rows, update_);
   add_residual(rows);
 
-  normalize(l.post_norm, residual_.data(), rows, normed_.data());
-  show_input(model::Site::kGateUp, normed_.data(), l.gate.weight->columns);
-  linear(l.gate, normed_.data(), rows, gate_.data());
-  linear(l.up, normed_.data(), rows, up_.data());
+  normalize(l.post_norm, residual_, rows, normed_);
+  show_input(model::Site::kGateUp, normed_);
+  linear(l.gate, normed_, rows, gate_);
+  linear(l.up, normed_, rows, up_);
   const std::size_t inner = z(l.gate.weight->rows);
-  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
-    kernels_->silu_mul(gate_.data() + begin * inner, up_.data() + begin * inner, (end - begin) * inner);
-  });
-  show_input(model::Site::kDown, gate_.data(), l.down.weight->columns);
-  linear(l.down, gate_.data(), rows, update_.data());
+  for_rows(rows, [&](std::size_t r) { kernels_->silu_mul(gate_.row(r), up_.row(r), inner); });
+  show_input(model::Site::kDown, gate_);
+  linear(l.down, gate_, rows, update_);
   add_residual(rows);
 }
 
@@ -214,22 +210,20 @@ void Forward::attend(int index, const RowPlan& plan) {
   const model::AttentionSpec& a = *layers_[z(index)].attention;
   const std::size_t head_dim = z(a.head_dim), half = head_dim / 2;
   for (const RowSpan& span : plan.spans) {
-    pool_->for_pieces(z(span.count), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
-      for (std::size_t i = begin; i < end; ++i) {
-        const std::size_t row = z(span.first_row) + i;
-        const float* cosine = cosine_.data() + row * half;
-        const float* sine = sine_.data() + row * half;
-        float* q = q_.data() + row * z(a.q.rows);
-        for (int h = 0; h < a.num_heads; ++h) kernels_->rope_half(q + z(h) * head_dim, cosine, sine, half);
-        const std::int64_t position = span.first_position + static_cast<std::int64_t>(i);
-        const PageId page = (*span.table)[z(position / kernels::kPageTokens)];
-        const int slot = static_cast<int>(position % kernels::kPageTokens);
-        for (int h = 0; h < a.num_kv_heads; ++h) {
-          float* k = k_.data() + row * z(a.k.rows) + z(h) * head_dim;
-          kernels_->rope_half(k, cosine, sine, half);
-          kernels_->store_kv(k, v_.data() + row * z(a.v.rows) + z(h) * head_dim, a.head_dim, a.head_dim, slot,
-                             cache_->keys(page, index, h), cache_->values(page, index, h));
-        }
+    for_rows(span.count, [&](std::size_t i) {
+      const std::size_t row = z(span.first_row) + i;
+      const float* cosine = cosine_.row(row);
+      const float* sine = sine_.row(row);
+      for (int h = 0; h < a.num_heads; ++h)
+        kernels_->rope_half(q_.row(row) + z(h) * head_dim, cosine, sine, half);
+      const std::int64_t position = span.first_position + static_cast<std::int64_t>(i);
+      const PageId page = (*span.table)[z(position / kernels::kPageTokens)];
+      const int slot = static_cast<int>(position % kernels::kPageTokens);
+      for (int h = 0; h < a.num_kv_heads; ++h) {
+        float* k = k_.row(row) + z(h) * head_dim;
+        kernels_->rope_half(k, cosine, sine, half);
+        kernels_->store_kv(k, v_.row(row) + z(h) * head_dim, a.head_dim, a.head_dim, slot,
+                           cache_->keys(page, index, h), cache_->values(page, index, h));
       }
     });
   }
@@ -248,13 +242,12 @@ void Forward::attend_task(int index, const AttentionTask& task, Scratch& scratch
     scratch.k_pages[z(p)] = cache_->keys(page, index, task.kv_head);
     scratch.v_pages[z(p)] = cache_->values(page, index, task.kv_head);
   }
-  const std::size_t width = z(a.q.rows);
   const int group = a.num_heads / a.num_kv_heads;
-  const std::size_t at =
-      z(task.span->first_row + task.first) * width + z(task.kv_head) * z(group) * z(a.head_dim);
+  const std::size_t row = z(task.span->first_row + task.first);
+  const std::size_t head = z(task.kv_head) * z(group) * z(a.head_dim);
   kernels::AttentionArgs args = {};
-  args.q = q_.data() + at;
-  args.q_stride = width;
+  args.q = q_.row(row) + head;
+  args.q_stride = q_.stride();
   args.queries = task.queries;
   args.group = group;
   args.head_dim = args.value_dim = a.head_dim;
@@ -262,47 +255,44 @@ void Forward::attend_task(int index, const AttentionTask& task, Scratch& scratch
   args.k_pages = scratch.k_pages.data();
   args.v_pages = scratch.v_pages.data();
   args.scale = a.scale;
-  args.out = attended_.data() + at;
-  args.out_stride = width;
+  args.out = attended_.row(row) + head;
+  args.out_stride = attended_.stride();
   args.scratch = scratch.attention.data();
   kernels_->attention(args);
 }
 
-void Forward::normalize(const Norm& norm, const float* x, std::int64_t rows, float* y) {
-  const std::size_t n = norm.weight.size();
-  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t r = begin; r < end; ++r) {
-      kernels_->rms_norm(x + r * n, norm.weight.data(), norm.offset, n, norm.eps, y + r * n);
-    }
+void Forward::normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y) {
+  for_rows(rows, [&](std::size_t r) {
+    kernels_->rms_norm(x.row(r), norm.weight.data(), norm.offset, norm.weight.size(), norm.eps, y.row(r));
   });
 }
 
-void Forward::linear(const Linear& linear, const float* x, std::int64_t rows, float* y) {
+void Forward::linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowBuffer& y) {
   const model::Weight& w = *linear.weight;
-  const std::size_t k = z(w.columns), n = z(w.rows);
+  const std::size_t k = z(w.columns), n = z(w.rows), panel_stride = spaced_stride(k);
   pool_->for_pieces(n, linear.panel_rows, [&](std::size_t begin, std::size_t end, int worker) {
     float* panel = scratch_[z(worker)].panel.data();
     for (std::size_t r = begin; r < end; ++r) {
-      kernels_->dequantize(w.type(), w.row_data(static_cast<std::int64_t>(r)), panel + (r - begin) * k, k);
+      kernels_->dequantize(w.type(), w.row_data(static_cast<std::int64_t>(r)),
+                           panel + (r - begin) * panel_stride, k);
     }
-    kernels_->matmul(panel, k, end - begin, x, k, z(rows), k, y + begin, n);
+    kernels_->matmul(panel, panel_stride, end - begin, x.row(0), x.stride(), z(rows), k, y.row(0) + begin,
+                     y.stride());
     if (linear.bias.empty()) return;
     for (std::size_t t = 0; t < z(rows); ++t)
-      kernels_->add(y + t * n + begin, linear.bias.data() + begin, end - begin);
+      kernels_->add(y.row(t) + begin, linear.bias.data() + begin, end - begin);
   });
 }
 
 void Forward::add_residual(std::int64_t rows) {
   const std::size_t hidden = z(model_->spec().hidden_size);
-  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
-    kernels_->add(residual_.data() + begin * hidden, update_.data() + begin * hidden, (end - begin) * hidden);
-  });
+  for_rows(rows, [&](std::size_t r) { kernels_->add(residual_.row(r), update_.row(r), hidden); });
 }
 
 std::uint64_t Forward::workspace_bytes() const {
   std::uint64_t n = 0;
-  for (const AlignedBuffer<float>* b : {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_,
-                                        &update_, &cosine_, &sine_, &last_, &logits_}) {
+  for (const RowBuffer* b : {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_,
+                             &cosine_, &sine_, &last_, &logits_}) {
     n += b->bytes();
   }
   for (const Scratch& s : scratch_) n += s.panel.bytes() + s.attention.bytes();

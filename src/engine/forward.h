@@ -10,6 +10,7 @@
 #include "engine/batch.h"
 #include "engine/kv_cache.h"
 #include "engine/observer.h"
+#include "engine/row_buffer.h"
 #include "kernels/kernel_table.h"
 #include "model/model.h"
 
@@ -84,9 +85,12 @@ class Forward {
   void attend(int index, const RowPlan& plan);
   void attend_task(int index, const AttentionTask& task, Scratch& scratch);
   void plan_attention(const RowPlan& plan);
-  void normalize(const Norm& norm, const float* x, std::int64_t rows, float* y);
-  void linear(const Linear& linear, const float* x, std::int64_t rows, float* y);
+  void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
+  void linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowBuffer& y);
   void add_residual(std::int64_t rows);
+  /// f(row) for each of `rows` rows, divided among the threads.
+  template <class F>
+  void for_rows(std::int64_t rows, F&& f);
 
   const model::Model* model_;
   KvCache* cache_;
@@ -98,16 +102,15 @@ class Forward {
   Norm final_norm_;
   Linear head_;
 
-  // Workspace, by row: (rows, …).
-  AlignedBuffer<float> residual_;       // hidden_size
-  AlignedBuffer<float> normed_;         // hidden_size
-  AlignedBuffer<float> q_, k_, v_;      // heads * head_dim
-  AlignedBuffer<float> attended_;       // num_heads * head_dim
-  AlignedBuffer<float> gate_, up_;      // intermediate_size
-  AlignedBuffer<float> update_;         // hidden_size: what a sublayer adds
-  AlignedBuffer<float> cosine_, sine_;  // head_dim / 2
-  AlignedBuffer<float> last_;           // (wanted rows, hidden_size)
-  AlignedBuffer<float> logits_;         // (wanted rows, vocab_size)
+  // Workspace, a row a position.
+  RowBuffer residual_, normed_;  // hidden_size
+  RowBuffer q_, k_, v_;          // heads * head_dim
+  RowBuffer attended_;           // num_heads * head_dim
+  RowBuffer gate_, up_;          // intermediate_size
+  RowBuffer update_;             // hidden_size: what a sublayer adds
+  RowBuffer cosine_, sine_;      // head_dim / 2
+  RowBuffer last_;               // wanted rows only: hidden_size
+  RowBuffer logits_;             // wanted rows only: vocab_size
   std::vector<AttentionTask> tasks_;
   std::vector<Scratch> scratch_;  // by worker
 };
