@@ -12,7 +12,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 // Larger than any last-level cache that two cores share, small enough for every machine.
 constexpr std::size_t kReadBytes = std::size_t{512} << 20;
@@ -35,9 +37,11 @@ MachinePeaks measure_peaks(ThreadPool& pool, double seconds) {
   const std::size_t words = kReadBytes / sizeof(std::uint64_t) / threads / 8 * 8;
   AlignedBuffer<std::uint64_t> buffer(words * threads);
   pool.run([&](int worker) {
-    std::fill_n(buffer.data() + static_cast<std::size_t>(worker) * words, words, static_cast<std::uint64_t>(worker) + 1);
+    std::fill_n(buffer.data() + static_cast<std::size_t>(worker) * words, words,
+                static_cast<std::uint64_t>(worker) + 1);
   });
-  std::vector<std::uint64_t> results(threads * 8);  // a cache line each; keeps the reads from being optimised away
+  std::vector<std::uint64_t> results(threads *
+                                     8);  // a cache line each; keeps the reads from being optimised away
   const kernels::KernelTable& table = kernels::kernels();
   std::vector<float> sinks(threads * 64);
   const Clock::time_point start = Clock::now();
@@ -47,7 +51,8 @@ MachinePeaks measure_peaks(ThreadPool& pool, double seconds) {
       const auto w = static_cast<std::size_t>(worker);
       results[w * 8] ^= read_all(buffer.data() + w * words, words);
     });
-    peaks.read_bandwidth_gbps = std::max(peaks.read_bandwidth_gbps, static_cast<double>(words * threads * 8) / seconds_since(t) / 1e9);
+    peaks.read_bandwidth_gbps = std::max(peaks.read_bandwidth_gbps,
+                                         static_cast<double>(words * threads * 8) / seconds_since(t) / 1e9);
     std::vector<std::size_t> done(threads);
     t = Clock::now();
     pool.run([&](int worker) {

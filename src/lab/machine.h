@@ -1,5 +1,5 @@
-// What this machine can do at best, measured: read bandwidth and fp32 multiply-adds a second. Every speed is also given as a share
-// of these, so that figures from different machines compare.
+// What this machine can do at best, measured: read bandwidth and fp32 multiply-adds a second. Every speed is
+// also given as a share of these, so that figures from different machines compare.
 #pragma once
 
 #include "base/thread_pool.h"

@@ -15,7 +15,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using engine::TokenId;
 
-// The same for every model of one vocabulary: an LCG spreads the ids; which tokens they are does not change the work.
+// The same for every model of one vocabulary: an LCG spreads the ids; which tokens they are does not change
+// the work.
 std::vector<TokenId> prompt_ids(int count, std::int64_t vocab_size, int salt) {
   std::vector<TokenId> ids;
   std::uint64_t x = 12345 + static_cast<std::uint64_t>(salt);
@@ -64,17 +65,19 @@ Spread spread_of(std::vector<double> values) {
 
 }  // namespace
 
-std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engine*>& engines, const SpeedProtocol& p,
-                                                 ProgressSink& progress) {
+std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engine*>& engines,
+                                                 const SpeedProtocol& p, ProgressSink& progress) {
   for (const engine::Engine* e : engines) {
     for (const int prompt : p.prompts) {
       if (prompt + p.generate <= e->model().config().max_position_embeddings) continue;
-      throw Error(ErrorCode::kBadInput, fmt::format("{} tokens in and {} out are more than the model's context of {}", prompt, p.generate,
-                                                    e->model().config().max_position_embeddings));
+      throw Error(ErrorCode::kBadInput,
+                  fmt::format("{} tokens in and {} out are more than the model's context of {}", prompt,
+                              p.generate, e->model().config().max_position_embeddings));
     }
   }
   std::vector<std::vector<SpeedRow>> rows(engines.size());
-  const std::uint64_t total = engines.size() * p.prompts.size() * p.batches.size() * static_cast<std::uint64_t>(p.warmups + p.runs);
+  const std::uint64_t total =
+      engines.size() * p.prompts.size() * p.batches.size() * static_cast<std::uint64_t>(p.warmups + p.runs);
   std::uint64_t done = 0;
   for (const int prompt : p.prompts) {
     for (const int batch : p.batches) {
@@ -89,12 +92,13 @@ std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engin
         }
       }
       for (std::size_t m = 0; m < engines.size(); ++m) {
-        const auto column = [&](double Sample::* field) {
+        const auto column = [&](double Sample::*field) {
           std::vector<double> v;
           for (const Sample& s : samples[m]) v.push_back(s.*field);
           return spread_of(std::move(v));
         };
-        rows[m].push_back({prompt, batch, column(&Sample::ttft_ms), column(&Sample::prefill), column(&Sample::decode), memory[m]});
+        rows[m].push_back({prompt, batch, column(&Sample::ttft_ms), column(&Sample::prefill),
+                           column(&Sample::decode), memory[m]});
       }
     }
   }

@@ -1,5 +1,6 @@
-// Speed as users feel it: time to the first token, prefill and decode rates, for several models interleaved in one sitting, since a
-// shared machine drifts. Protocol (docs/METHODS.md): warm-ups first, then runs; median, minimum and maximum are kept.
+// Speed as users feel it: time to the first token, prefill and decode rates, for several models interleaved
+// in one sitting, since a shared machine drifts. Protocol (docs/METHODS.md): warm-ups first, then runs;
+// median, minimum and maximum are kept.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +31,11 @@ struct SpeedRow {
   engine::Engine::Memory memory;
 };
 
-/// rows[m] belongs to engines[m]: one row a prompt length and batch. Every model runs once before any runs a second time. Prompts
-/// are the same fixed pseudo-random ids for all. Errors: kBadInput if prompt + generate is longer than a model's context.
-std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engine*>& engines, const SpeedProtocol& protocol,
-                                                 ProgressSink& progress);
+/// rows[m] belongs to engines[m]: one row a prompt length and batch. Every model runs once before any runs a
+/// second time. Prompts are the same fixed pseudo-random ids for all. Errors: kBadInput if prompt + generate
+/// is longer than a model's context.
+std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engine*>& engines,
+                                                 const SpeedProtocol& protocol, ProgressSink& progress);
 
 /// The highest resident memory of this process so far, bytes.
 std::uint64_t peak_rss_bytes();

@@ -1,5 +1,6 @@
-// Text to token ids and back. Byte-level BPE from tokenizer.json or from a GGUF's metadata; every part of the definition is
-// checked at load, and what is not supported is refused by name: text is never tokenized by a guess.
+// Text to token ids and back. Byte-level BPE from tokenizer.json or from a GGUF's metadata; every part of the
+// definition is checked at load, and what is not supported is refused by name: text is never tokenized by a
+// guess.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,15 @@ namespace wring::text {
 
 using TokenId = std::int32_t;
 
-/// Whether the text of special tokens ("<|im_start|>") inside a text becomes those tokens. Documents are kPlain, templates kParse.
+/// Whether the text of special tokens ("<|im_start|>") inside a text becomes those tokens. Documents are
+/// kPlain, templates kParse.
 enum class Specials { kPlain, kParse };
 
 class Tokenizer {
  public:
-  /// From a model folder: tokenizer.json, with tokenizer_config.json for BOS and EOS. Errors: kBadInput naming file, field and
-  /// value; kNotSupported for a model, normalizer, pre-tokenizer or decoder that is not implemented.
+  /// From a model folder: tokenizer.json, with tokenizer_config.json for BOS and EOS. Errors: kBadInput
+  /// naming file, field and value; kNotSupported for a model, normalizer, pre-tokenizer or decoder that is
+  /// not implemented.
   static Tokenizer from_hf(const std::filesystem::path& folder);
   /// From tokenizer.ggml.* of a GGUF. Errors: as above, naming the key.
   static Tokenizer from_gguf(const formats::GgufReader& file);
@@ -33,7 +36,8 @@ class Tokenizer {
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;
 
-  /// Ids of `text` (valid UTF-8 or not: bytes are kept), without BOS or EOS. Linear time in practice. Thread-safe.
+  /// Ids of `text` (valid UTF-8 or not: bytes are kept), without BOS or EOS. Linear time in practice.
+  /// Thread-safe.
   std::vector<TokenId> encode(std::string_view text, Specials specials) const;
 
   /// The bytes of the ids; may end inside a UTF-8 character. `skip_specials` leaves special tokens out.
