@@ -2,7 +2,10 @@
 #
 #   wring_room(NAME SOURCES a.cc ... [TESTS a_test.cc ...] [DEPS lower rooms and libraries])
 #
-# The library is wring_NAME; the tests link it and are found by ctest one by one.
+# The library is wring_NAME; the tests link it and are found by ctest one by one. Target unit_tests builds all tests and
+# no program.
+add_custom_target(unit_tests)
+
 function(wring_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;TESTS;DEPS" ${ARGN})
   add_library(wring_${name} STATIC ${ARG_SOURCES})
@@ -10,6 +13,7 @@ function(wring_room name)
   target_link_libraries(wring_${name} PUBLIC ${ARG_DEPS})
   if(ARG_TESTS)
     add_executable(${name}_test ${ARG_TESTS})
+    add_dependencies(unit_tests ${name}_test)
     target_link_libraries(${name}_test PRIVATE wring_${name} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE WRING_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
     gtest_discover_tests(${name}_test TEST_PREFIX ${name}. DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60)
