@@ -34,24 +34,46 @@ class UniformLevels {
 class Iq4Levels {
  public:
   Lanes nearest(Lanes v) const {
-    Lanes level = all_lanes(formats::kIq4Values[0]);
-    for (std::size_t i = 1; i < 16; ++i) {
-      const auto below = static_cast<float>(formats::kIq4Values[i - 1]),
-                 above = static_cast<float>(formats::kIq4Values[i]);
-      level = v > all_lanes((below + above) * 0.5F) ? all_lanes(above) : level;
-    }
+    // Halfway points between levels are multiples of 1/2, so each cell [k/2, (k+1)/2) has one nearest level.
+    const Lanes cell = to_codes(v * all_lanes(2.0F) + all_lanes(kZeroCell - 0.5F), kCells - 1);
+    Lanes level;
+    for (std::size_t i = 0; i < kLaneCount; ++i) level[i] = kNearest[static_cast<std::size_t>(cell[i])];
     return level;
   }
-  int code(float level) const {
-    int i = 0;
-    while (static_cast<float>(formats::kIq4Values[i]) < level) ++i;
-    return i;
-  }
+  int code(float level) const { return kCodes[static_cast<std::size_t>(level + 127.0F)]; }
   const std::array<float, 9>& targets() const { return kTargets; }
 
  private:
+  static constexpr std::size_t kCells = 512;
+  static constexpr float kZeroCell = 256;  // the cell that begins at 0
+
+  static constexpr std::array<float, kCells> make_nearest() {
+    std::array<float, kCells> table{};
+    for (std::size_t cell = 0; cell < kCells; ++cell) {
+      const float middle = (static_cast<float>(cell) - kZeroCell) * 0.5F + 0.25F;
+      float best = formats::kIq4Values[0];
+      for (const std::int8_t value : formats::kIq4Values) {
+        const float off = middle - static_cast<float>(value), best_off = middle - best;
+        if (off * off < best_off * best_off) best = value;
+      }
+      table[cell] = best;
+    }
+    return table;
+  }
+  static constexpr std::array<std::uint8_t, 256> make_codes() {
+    std::array<std::uint8_t, 256> table{};
+    for (std::size_t i = 0; i < 16; ++i) {
+      table[static_cast<std::size_t>(formats::kIq4Values[i] + 127)] = static_cast<std::uint8_t>(i);
+    }
+    return table;
+  }
+
   static constexpr std::array<float, 9> kTargets = {-127, -120, -134, -113, -141, 113, 120, 106, 127};
+  static const std::array<float, kCells> kNearest;
+  static const std::array<std::uint8_t, 256> kCodes;
 };
+inline constexpr std::array<float, Iq4Levels::kCells> Iq4Levels::kNearest = Iq4Levels::make_nearest();
+inline constexpr std::array<std::uint8_t, 256> Iq4Levels::kCodes = Iq4Levels::make_codes();
 
 /// A group: x and weight (n, a multiple of 4), weights positive.
 struct SignedGroup {
