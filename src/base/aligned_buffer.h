@@ -1,6 +1,9 @@
 // A growing array on cache-line boundaries whose content is left uninitialised: workspaces of kernels, made
-// once and reused.
+// once and reused. Large ones ask for huge pages: a matrix product walks over more rows than the first-level
+// TLB has entries for small pages.
 #pragma once
+
+#include <sys/mman.h>
 
 #include <cstddef>
 #include <new>
@@ -23,6 +26,7 @@ class AlignedBuffer {
       release();
       data_ = std::exchange(other.data_, nullptr);
       capacity_ = std::exchange(other.capacity_, 0);
+      alignment_ = other.alignment_;
     }
     return *this;
   }
@@ -33,8 +37,15 @@ class AlignedBuffer {
   void reserve(std::size_t size) {
     if (size <= capacity_) return;
     release();
-    data_ = static_cast<T*>(::operator new (size * sizeof(T), std::align_val_t{kAlignment}));
-    capacity_ = size;
+    std::size_t bytes = size * sizeof(T);
+    alignment_ = kAlignment;
+    if (bytes >= kHugePage / 2) {
+      bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+      alignment_ = kHugePage;
+    }
+    data_ = static_cast<T*>(::operator new (bytes, std::align_val_t{alignment_}));
+    capacity_ = bytes / sizeof(T);
+    if (alignment_ == kHugePage) ::madvise(data_, bytes, MADV_HUGEPAGE);  // a wish: small pages work too
   }
 
   T* data() { return data_; }
@@ -44,15 +55,17 @@ class AlignedBuffer {
 
  private:
   static constexpr std::size_t kAlignment = 64;
+  static constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
   void release() {
-    if (data_ != nullptr) ::operator delete (data_, std::align_val_t{kAlignment});
+    if (data_ != nullptr) ::operator delete (data_, std::align_val_t{alignment_});
     data_ = nullptr;
     capacity_ = 0;
   }
 
   T* data_ = nullptr;
   std::size_t capacity_ = 0;
+  std::size_t alignment_ = kAlignment;
 };
 
 }  // namespace wring

@@ -16,11 +16,6 @@ text::ChatTemplate parse_template(const ModelFiles& files) {
                                    files.model.path().string() + ", chat template");
 }
 
-// The text of a special token, or empty where the model has none.
-std::string token_text(const text::Tokenizer& tokenizer, std::optional<TokenId> id) {
-  return id ? std::string(tokenizer.bytes_of(*id)) : std::string();
-}
-
 std::vector<TokenId> with_bos(const text::Tokenizer& tokenizer, std::vector<TokenId> ids) {
   const std::optional<TokenId> bos = tokenizer.bos();
   if (tokenizer.adds_bos() && bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
@@ -35,9 +30,12 @@ std::string Chat::render(const nlohmann::ordered_json& messages, bool add_genera
   nlohmann::ordered_json context;
   context["messages"] = messages;
   context["add_generation_prompt"] = add_generation_prompt;
+  context["tools"] = nullptr;  // as Hugging Face's tokenizers set them where none are given
+  context["documents"] = nullptr;
   if (files_->tokenizer) {
-    context["bos_token"] = token_text(*files_->tokenizer, files_->tokenizer->bos());
-    context["eos_token"] = token_text(*files_->tokenizer, files_->tokenizer->eos());
+    const text::Tokenizer& tokenizer = *files_->tokenizer;
+    if (tokenizer.bos()) context["bos_token"] = std::string(tokenizer.bytes_of(*tokenizer.bos()));
+    if (tokenizer.eos()) context["eos_token"] = std::string(tokenizer.bytes_of(*tokenizer.eos()));
   }
   return template_.render(context);
 }

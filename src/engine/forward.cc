@@ -74,8 +74,12 @@ Forward::Linear Forward::make_linear(const model::LinearSpec& spec) {
                 fmt::format("{}, tensor {}", linear.weight->tensor->file, linear.weight->tensor->name));
   }
   if (spec.bias) linear.bias = read_vector(spec.name + ".bias");
-  const std::size_t fit = kPanelBytes / (sizeof(float) * z(linear.weight->columns));
-  linear.panel_rows = std::clamp<std::size_t>(fit / 4 * 4, 4, kMaxPanelRows);
+  const std::size_t fit =
+      std::clamp<std::size_t>(kPanelBytes / (sizeof(float) * z(spec.columns)), 4, kMaxPanelRows);
+  // As many panels as threads share evenly, all of about one size.
+  const std::size_t threads = z(pool_->threads()), rows = z(spec.rows);
+  const std::size_t panels = (rows + fit * threads - 1) / (fit * threads) * threads;
+  linear.panel_rows = std::clamp<std::size_t>((rows + panels * 4 - 1) / (panels * 4) * 4, 4, kMaxPanelRows);
   return linear;
 }
 
