@@ -29,7 +29,8 @@ CpuInfo detect() {
   CpuInfo info;
   info.model = read_model_name();
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  const bool avx2 =
+      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   info.best = avx2 && avx512 ? Isa::kAvx512 : avx2 ? Isa::kAvx2 : Isa::kScalar;
@@ -93,6 +94,10 @@ int default_threads() {
   cpu_set_t mask;
   if (::sched_getaffinity(0, sizeof(mask), &mask) == 0) threads = std::min(threads, CPU_COUNT(&mask));
   return std::max(1, std::min(threads, cgroup_threads()));
+}
+
+int threads_or_default(int asked) {
+  return asked > 0 ? asked : default_threads();
 }
 
 }  // namespace wring
