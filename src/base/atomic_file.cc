@@ -25,6 +25,8 @@ fs::path folder_of(const fs::path& target) {
 }
 
 fs::path absolute_target(const fs::path& target) {
+  if (target.empty())
+    throw Error(ErrorCode::kUsage, "the output's name is empty", "", "name a file or folder");
   fs::path clean = fs::absolute(target).lexically_normal();
   return clean.has_filename() ? clean : clean.parent_path();
 }

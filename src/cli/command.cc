@@ -34,11 +34,12 @@ CLI::App* add_command(CLI::App& app, const std::string& name, const std::string&
   return command;
 }
 
+// A path may hold bytes that are not UTF-8; JSON may not.
 void print_json(const nlohmann::json& value) {
-  write_stdout(value.dump() + "\n");
+  write_stdout(value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 void print_json(const nlohmann::ordered_json& value) {
-  write_stdout(value.dump() + "\n");
+  write_stdout(value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }
 
 void print(std::string_view text) {
@@ -48,7 +49,11 @@ void print(std::string_view text) {
 
 void warn(std::string_view text) {
   clear_progress();
-  fmt::print(stderr, "warning: {}\n", printable(text));
+  note(fmt::format("warning: {}\n", printable(text)));
+}
+
+void note(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 std::vector<std::int32_t> parse_ids(const std::string& text) {

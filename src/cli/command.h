@@ -31,6 +31,8 @@ void print_json(const nlohmann::ordered_json& value);
 void print(std::string_view text);
 /// "warning: …" on stderr, one line.
 void warn(std::string_view text);
+/// Writes to stderr; an stderr that cannot be written to must not decide how a command ends.
+void note(std::string_view text);
 
 /// Draws progress on stderr if that is a terminal; cancelled after SIGINT or SIGTERM.
 ProgressSink& terminal_progress();

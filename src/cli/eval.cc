@@ -5,6 +5,7 @@
 
 #include "base/cpu.h"
 #include "base/error.h"
+#include "base/utf8.h"
 #include "cli/command.h"
 #include "engine/language_model.h"
 #include "evaluate/documents.h"
@@ -69,7 +70,7 @@ std::string text_of(const evaluate::EvalSummary& s, const json& out) {
                     a.document_delta.p50, a.document_delta.p95, a.document_delta.p99, a.document_delta.max);
   }
   for (const evaluate::DomainSummary& d : s.domains) {
-    text += fmt::format("  {:16} {:4} documents, NLL {:.5f}{}\n", d.domain, d.documents, d.nll,
+    text += fmt::format("  {:16} {:4} documents, NLL {:.5f}{}\n", printable(d.domain), d.documents, d.nll,
                         d.delta_nll ? fmt::format(", ΔNLL {:+.5f} [{:+.5f}, {:+.5f}]", d.delta_nll->mean,
                                                   d.delta_nll->low, d.delta_nll->high)
                                     : "");

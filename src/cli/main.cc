@@ -1,8 +1,12 @@
 // wring: the program. Parses the command line, runs one command, and turns whatever goes wrong into one error
 // line and an exit code.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <exception>
+#include <iostream>
 #include <new>
 
 #include "base/error.h"
@@ -15,11 +19,22 @@ namespace {
 
 int fail(std::string_view line, int code) {
   clear_progress();
-  fmt::print(stderr, "error: {}\n", line);
+  note(fmt::format("error: {}\n", line));
   return code;
 }
 
+// A standard stream that the caller has closed would give its number to the next file opened, and what is
+// printed would land in that file. Writing to standard output still fails then, as it should.
+void hold_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) != -1) continue;
+    if (::open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
+
 int run(int argc, char** argv) {
+  hold_standard_streams();
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, with its line and exit code
   CLI::App app("Wring quantizes a language model, measures what each smaller file costs, and proves it.",
                "wring");
   app.set_version_flag("--version", version_text());
@@ -37,7 +52,11 @@ int run(int argc, char** argv) {
     clear_progress();
     return e.get_exit_code();
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);  // --help, --version
+    if (e.get_exit_code() == 0) {  // --help, --version
+      app.exit(e);
+      if (std::cout.flush()) return 0;
+      return fail("cannot write to standard output", exit_code(ErrorCode::kIo));
+    }
     return fail(fmt::format("{} — command line — see wring --help", printable(e.what())),
                 exit_code(ErrorCode::kUsage));
   } catch (const Error& e) {

@@ -53,7 +53,7 @@ class TerminalProgress final : public ProgressSink {
   void clear() {
     const std::lock_guard lock(mutex_);
     if (!shown_) return;
-    fmt::print(stderr, "\r\033[K");
+    note("\r\033[K");
     shown_ = false;
   }
 
@@ -69,7 +69,7 @@ class TerminalProgress final : public ProgressSink {
     winsize size = {};
     const std::size_t width =
         ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1U : 79U;
-    fmt::print(stderr, "\r\033[K{}", std::string_view(line).substr(0, width));
+    note(fmt::format("\r\033[K{}", std::string_view(line).substr(0, width)));
     std::fflush(stderr);
     shown_ = true;
   }

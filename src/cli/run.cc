@@ -112,8 +112,8 @@ int answer(const Options& o, const engine::ModelFiles& files) {
   }
   if (!files.tokenizer) print(fmt::format("{}", fmt::join(r.ids, ",")));
   print("\n");
-  fmt::print(stderr, "[{} tokens in, {} out; prefill {:.1f} tokens/s, decode {:.1f} tokens/s, {} mode]\n",
-             prompt_size, r.ids.size(), prefill, decode, o.compute);
+  note(fmt::format("[{} tokens in, {} out; prefill {:.1f} tokens/s, decode {:.1f} tokens/s, {} mode]\n",
+                   prompt_size, r.ids.size(), prefill, decode, o.compute));
   return 0;
 }
 
@@ -122,9 +122,9 @@ int chat(const Options& o, const engine::ModelFiles& files) {
   const engine::Chat chat(files);
   Session session(o, files);
   nlohmann::ordered_json messages = nlohmann::ordered_json::array();
-  fmt::print(stderr, "Chatting with {}; an empty line or Ctrl-D ends it.\n", o.model);
+  note(fmt::format("Chatting with {}; an empty line or Ctrl-D ends it.\n", o.model));
   for (std::string line;;) {
-    fmt::print(stderr, "> ");
+    note("> ");
     if (!std::getline(std::cin, line) || line.empty()) return 0;
     messages.push_back({{"role", "user"}, {"content", line}});
     const Reply r = session.reply(engine::encode_prompt(tokenizer, chat.render(messages, true)),

@@ -73,6 +73,7 @@ int dry_run(const Options& o, const lab::StudyPlan& plan, const engine::ModelFil
 }
 
 int run(const Options& o) {
+  if (o.folder.empty()) throw Error(ErrorCode::kUsage, "the study's folder has no name", "--output");
   const lab::StudyOptions options = study_options(o);
   const engine::ModelFiles files = engine::ModelFiles::open(o.model);
   for (const std::string& w : files.model.warnings()) warn(w);
@@ -81,7 +82,7 @@ int run(const Options& o) {
   if (o.dry_run) return dry_run(o, plan, files);
   lab::run_study(plan, files, terminal_progress(), [](std::string_view line) {
     clear_progress();
-    fmt::print(stderr, "{}\n", line);
+    note(fmt::format("{}\n", line));
   });
   const lab::StudyResults results = lab::collect_results(o.folder);
   show_report(results, o.folder, o.common.json);

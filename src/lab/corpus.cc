@@ -262,6 +262,8 @@ CorpusInput parse_corpus_input(const std::string& text) {
   const bool named = equals != std::string::npos && text.find('/') > equals && !fs::exists(text, ignored);
   CorpusInput input;
   input.path = named ? text.substr(equals + 1) : text;
+  if (input.path.empty())
+    throw Error(ErrorCode::kUsage, "a text's path is empty", "", "name a file or folder");
   fs::path clean = fs::absolute(input.path).lexically_normal();
   if (!clean.has_filename()) clean = clean.parent_path();
   const bool folder = fs::is_directory(input.path, ignored);
