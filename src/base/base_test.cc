@@ -74,6 +74,8 @@ TEST(Hash, KnownDigests) {
 TEST(Cpu, NamesAreStable) {
   EXPECT_EQ(isa_name(Isa::kAvx2), "avx2");
   EXPECT_GE(default_threads(), 1);
+  EXPECT_EQ(threads_or_default(3), 3);
+  EXPECT_EQ(threads_or_default(0), default_threads());
 }
 
 TEST(MappedFile, RefusesFoldersAndMissingFiles) {

@@ -32,4 +32,7 @@ Isa choose_isa(std::string* reason = nullptr);
 /// Threads to use by default: the smallest of cores, affinity mask and cgroup quota (rounded up), at least 1.
 int default_threads();
 
+/// `asked`, or default_threads() where it is 0 or less: what a --threads flag means.
+int threads_or_default(int asked);
+
 }  // namespace wring

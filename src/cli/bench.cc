@@ -1,3 +1,4 @@
+// wring bench: how fast models are here, several interleaved, beside what the machine can do at best.
 #include <fmt/format.h>
 
 #include <memory>
@@ -6,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/open.h"
 #include "lab/machine.h"
 #include "lab/speed.h"
 
@@ -21,10 +23,6 @@ struct Options {
   std::string compute = "exact";
 };
 
-ordered_json to_json(const lab::Spread& s) {
-  return {{"median", s.median}, {"min", s.low}, {"max", s.high}};
-}
-
 // Multiply-adds of one position through all matrices, attention left out: what a prefill rate is compared
 // with the peak by.
 double macs_per_token(const model::Model& m) {
@@ -35,12 +33,9 @@ double macs_per_token(const model::Model& m) {
 }
 
 int run(const Options& o) {
-  if (o.compute != "exact") {
-    throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not there yet", o.compute),
-                "--compute", "use exact");
-  }
+  check_compute(o.compute);
   std::vector<model::Model> models;
-  for (const std::string& path : o.models) models.push_back(model::Model::open(path));
+  for (const std::string& path : o.models) models.push_back(open_model(path));
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::vector<engine::Engine*> pointers;
   for (const model::Model& m : models) {

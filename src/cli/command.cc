@@ -76,6 +76,12 @@ std::vector<std::int32_t> parse_ids(const std::string& text) {
   return ids;
 }
 
+void check_compute(const std::string& mode) {
+  if (mode == "exact") return;
+  throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not supported", mode), "--compute",
+              "use exact");
+}
+
 std::string human_bytes(double bytes) {
   if (bytes >= 1e9) return fmt::format("{:.3f} GB", bytes / 1e9);
   if (bytes >= 1e6) return fmt::format("{:.1f} MB", bytes / 1e6);

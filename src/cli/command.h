@@ -42,7 +42,10 @@ void clear_progress();
 /// "1,2,3" → ids. Errors: kUsage naming the part that is not a number.
 std::vector<std::int32_t> parse_ids(const std::string& text);
 
-/// 1234567 → "1.23 MB"; GB are 10⁹ bytes.
+/// Errors: kNotSupported for a compute mode other than "exact".
+void check_compute(const std::string& mode);
+
+/// 1234567 → "1.2 MB"; GB are 10⁹ bytes.
 std::string human_bytes(double bytes);
 
 // One function a command; each is called once by main().

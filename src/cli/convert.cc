@@ -1,3 +1,4 @@
+// wring convert: the same model in another file form or plain type.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -5,6 +6,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/open.h"
 #include "model/model.h"
 #include "quantize/plan.h"
 #include "quantize/write_gguf.h"
@@ -24,9 +26,8 @@ int run(const Options& o) {
   if (!type)
     throw Error(ErrorCode::kUsage, fmt::format("type {} is not known", o.type), "--type",
                 "use bf16, f16, f32 or q8_0");
-  const model::Model m = model::Model::open(o.model);
-  for (const std::string& w : m.warnings()) warn(w);
-  ThreadPool pool(o.common.threads > 0 ? o.common.threads : default_threads());
+  const model::Model m = open_model(o.model);
+  ThreadPool pool(threads_or_default(o.common.threads));
   quantize::QuantPlan plan = quantize::make_convert_plan(m.spec(), *type, to_gguf, pool.threads());
   quantize::settle_plan(plan, quantize::largest_magnitudes(m, plan, pool, terminal_progress()));
   const quantize::QuantizeReport report =

@@ -1,3 +1,4 @@
+// wring doctor: what was found of this machine, and what it can do at best.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -13,7 +14,7 @@ namespace {
 int run(const Common& common) {
   std::string reason;
   const Isa isa = choose_isa(&reason);
-  ThreadPool pool(common.threads > 0 ? common.threads : default_threads());
+  ThreadPool pool(threads_or_default(common.threads));
   const lab::MachinePeaks peaks = lab::measure_peaks(pool);
   if (common.json) {
     nlohmann::ordered_json out;

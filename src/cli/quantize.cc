@@ -1,3 +1,4 @@
+// wring quantize: the plan first, then the smaller file.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "cli/calibrate.h"
 #include "cli/command.h"
+#include "cli/open.h"
 #include "engine/language_model.h"
 #include "quantize/plan.h"
 #include "quantize/recipe.h"
@@ -30,7 +32,7 @@ quantize::PlanOptions plan_options(const Options& o) {
   for (const std::string& k : o.keep) options.keep.push_back(quantize::parse_keep_rule(k));
   options.deploy = o.deploy;
   options.strict = o.strict;
-  options.threads = o.common.threads > 0 ? o.common.threads : default_threads();
+  options.threads = threads_or_default(o.common.threads);
   return options;
 }
 
@@ -102,8 +104,11 @@ int run(const Options& o) {
     throw Error(ErrorCode::kUsage, fmt::format("{} needs an importance matrix", o.recipe),
                 "--imatrix or --calibration", "give a file made by wring imatrix, or calibration texts");
   }
-  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
-  for (const std::string& w : files.model.warnings()) warn(w);
+  if (!o.imatrix.empty() && !o.calibration.empty())
+    throw Error(ErrorCode::kUsage, "give either --imatrix or --calibration");
+  if (!recipe.importance && !(o.imatrix.empty() && o.calibration.empty()))
+    warn(fmt::format("recipe {} takes no importance: --imatrix and --calibration are not used", o.recipe));
+  const engine::ModelFiles files = open_model_files(o.model);
   ThreadPool pool(options.threads);
   quantize::QuantPlan plan = quantize::make_plan(files.model.spec(), recipe, options);
   quantize::settle_plan(plan, quantize::largest_magnitudes(files.model, plan, pool, terminal_progress()));

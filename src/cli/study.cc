@@ -1,3 +1,5 @@
+// wring study: what several smaller files of a model cost, measured and reported in one go. The work is
+// lab/'s.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -5,6 +7,7 @@
 #include "base/cpu.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/open.h"
 #include "cli/show_report.h"
 #include "cli/version.h"
 #include "lab/machine.h"
@@ -41,7 +44,7 @@ lab::StudyOptions study_options(const Options& o) {
 constexpr double kShareOfPeak = 0.5;
 
 int dry_run(const Options& o, const lab::StudyPlan& plan, const engine::ModelFiles& files) {
-  ThreadPool pool(o.common.threads > 0 ? o.common.threads : default_threads());
+  ThreadPool pool(threads_or_default(o.common.threads));
   const double seconds =
       lab::study_macs(plan, files) / (lab::measure_peaks(pool).fp32_gmacs * 1e9 * kShareOfPeak);
   ordered_json out = {{"dir", o.folder},
@@ -75,8 +78,7 @@ int dry_run(const Options& o, const lab::StudyPlan& plan, const engine::ModelFil
 int run(const Options& o) {
   if (o.folder.empty()) throw Error(ErrorCode::kUsage, "the study's folder has no name", "--output");
   const lab::StudyOptions options = study_options(o);
-  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
-  for (const std::string& w : files.model.warnings()) warn(w);
+  const engine::ModelFiles files = open_model_files(o.model);
   const lab::StudyPlan plan = lab::make_study_plan(options, files, terminal_progress());
   for (const std::string& note : plan.texts.notes) warn(note);
   if (o.dry_run) return dry_run(o, plan, files);

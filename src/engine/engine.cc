@@ -32,7 +32,7 @@ struct Engine::State {
   State(const model::Model& m, const EngineOptions& options)
       : model(&m),
         compute(options.compute),
-        pool(options.threads > 0 ? options.threads : default_threads()),
+        pool(threads_or_default(options.threads)),
         cache(m.spec(), options.kv_bytes),
         forward(m, cache, pool) {}
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "engine/scheduler.h"
@@ -65,16 +66,23 @@ Spread spread_of(std::vector<double> values) {
 
 }  // namespace
 
+nlohmann::json to_json(const Spread& s) {
+  return {{"median", s.median}, {"min", s.low}, {"max", s.high}};
+}
+
+void check_speed_protocol(const SpeedProtocol& protocol, std::int64_t max_position_embeddings) {
+  for (const int prompt : protocol.prompts) {
+    if (prompt + protocol.generate <= max_position_embeddings) continue;
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} tokens in and {} out are more than the model's context of {}", prompt,
+                            protocol.generate, max_position_embeddings));
+  }
+}
+
 std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engine*>& engines,
                                                  const SpeedProtocol& p, ProgressSink& progress) {
-  for (const engine::Engine* e : engines) {
-    for (const int prompt : p.prompts) {
-      if (prompt + p.generate <= e->model().config().max_position_embeddings) continue;
-      throw Error(ErrorCode::kBadInput,
-                  fmt::format("{} tokens in and {} out are more than the model's context of {}", prompt,
-                              p.generate, e->model().config().max_position_embeddings));
-    }
-  }
+  for (const engine::Engine* e : engines)
+    check_speed_protocol(p, e->model().config().max_position_embeddings);
   std::vector<std::vector<SpeedRow>> rows(engines.size());
   const std::uint64_t total =
       engines.size() * p.prompts.size() * p.batches.size() * static_cast<std::uint64_t>(p.warmups + p.runs);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 #include "base/progress.h"
@@ -36,6 +37,13 @@ struct SpeedRow {
 /// is longer than a model's context.
 std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engine*>& engines,
                                                  const SpeedProtocol& protocol, ProgressSink& progress);
+
+/// The check on the contexts alone, so that a protocol that does not fit is refused before any work. Errors:
+/// as above, naming both lengths.
+void check_speed_protocol(const SpeedProtocol& protocol, std::int64_t max_position_embeddings);
+
+/// {"median","min","max"}
+nlohmann::json to_json(const Spread& spread);
 
 /// The highest resident memory of this process so far, bytes.
 std::uint64_t peak_rss_bytes();

@@ -33,8 +33,10 @@ std::string file_hash(const fs::path& path) {
   return xxh3_128_hex({reinterpret_cast<const char*>(file.bytes().data()), file.size()});
 }
 
-json to_json(const Spread& s) {
-  return {{"median", s.median}, {"min", s.low}, {"max", s.high}};
+void make_folder(const fs::path& path) {
+  std::error_code fault;
+  fs::create_directories(path, fault);
+  if (fault) throw_errno(fault.value(), "making the study's folder", path.string());
 }
 
 class StudyRun {
@@ -44,8 +46,8 @@ class StudyRun {
       : plan_(plan), files_(files), paths_(plan.options.folder), progress_(progress), say_(say) {}
 
   void run() {
-    fs::create_directories(paths_.folder / "models");
-    fs::create_directories(paths_.cache());
+    make_folder(paths_.folder / "models");
+    make_folder(paths_.cache());
     freeze(plan_);
     const LedgerHeader header = {plan_.protocol(), plan_.model_hash, plan_.options.build,
                                  std::string(isa_name(choose_isa())), "exact"};
@@ -114,10 +116,6 @@ class StudyRun {
     const bool wanted = std::ranges::any_of(
         plan_.options.recipes, [](const std::string& r) { return quantize::parse_recipe(r).importance; });
     if (!wanted || is_done("imatrix", paths_.imatrix())) return;
-    if (plan_.calibration_documents.empty()) {
-      throw Error(ErrorCode::kUsage, "recipes with +imatrix need calibration texts", "--calibration",
-                  "name a file, or leave those recipes out");
-    }
     say_(fmt::format("importance from {} calibration documents", plan_.calibration_documents.size()));
     std::vector<std::vector<engine::TokenId>> documents;
     std::size_t tokens = 0;
@@ -138,7 +136,7 @@ class StudyRun {
     const std::string id = "quantize/" + name;
     if (is_done(id, path)) return;
     say_(fmt::format("quantizing {}", name));
-    ThreadPool pool(plan_.options.threads > 0 ? plan_.options.threads : default_threads());
+    ThreadPool pool(threads_or_default(plan_.options.threads));
     quantize::QuantPlan plan =
         quantize::make_plan(files_.model.spec(), quantize::parse_recipe(name), {.threads = pool.threads()});
     quantize::settle_plan(plan, quantize::largest_magnitudes(files_.model, plan, pool, progress_));
@@ -224,9 +222,7 @@ class StudyRun {
 
   // All candidates are timed in one sitting; a sitting that was interrupted is measured again as a whole.
   void measure_speeds() {
-    int sitting = 0;
-    while (has(fmt::format("sitting/{}", sitting))) ++sitting;
-    if (sitting > 0) return;
+    if (has("sitting/0")) return;
     int attempt = 0;
     for (const LedgerRow& row : ledger_.rows()) {
       if (row.kind == "speed") attempt = std::max(attempt, row.value.at("attempt").get<int>() + 1);

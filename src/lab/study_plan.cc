@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "formats/json.h"
+#include "quantize/recipe.h"
 
 namespace wring::lab {
 namespace {
@@ -35,6 +37,21 @@ void refuse_overlap(const evaluate::TextSet& texts, const evaluate::TextSet& cal
                 fmt::format("{} and {}", found->second, d.source),
                 "make disjoint files, for example with wring corpus");
   }
+}
+
+// What a study must not find out halfway, its manifest written and hours spent.
+void check_options(const StudyOptions& options, std::int64_t max_position_embeddings) {
+  std::set<std::string> seen;
+  for (const std::string& recipe : options.recipes) {
+    if (quantize::parse_recipe(recipe).importance && options.calibration.empty()) {
+      throw Error(ErrorCode::kUsage, fmt::format("recipe {} needs calibration texts", recipe),
+                  "--calibration", "name a file, or leave the recipe out of --recipes");
+    }
+    if (!seen.insert(recipe).second)
+      throw Error(ErrorCode::kUsage, fmt::format("recipe {} stands twice", recipe), "--recipes");
+  }
+  evaluate::check_context(options.context, max_position_embeddings);
+  check_speed_protocol(options.speed, max_position_embeddings);
 }
 
 }  // namespace
@@ -104,7 +121,7 @@ StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles&
   StudyPlan plan;
   plan.options = options;
   const std::int64_t limit = files.model.config().max_position_embeddings;
-  evaluate::check_context(options.context, limit);
+  check_options(options, limit);
   plan.texts = pick_documents(evaluate::read_texts(options.texts), options.documents);
   plan.documents = evaluate::tokenize(plan.texts, files.require_tokenizer(), options.context, limit);
   if (!options.calibration.empty()) {
@@ -116,6 +133,7 @@ StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles&
   }
   progress.update("hashing the model", 0, 1, "models");
   plan.model_hash = files.model.content_hash();
+  progress.update("hashing the model", 1, 1, "models");
   return plan;
 }
 

@@ -56,8 +56,10 @@ struct StudyPlan {
   std::string protocol() const;
 };
 
-/// Reads and hashes everything that the study rests on. Errors: those of the readers; kBadInput if a text
-/// occurs both in evaluation and calibration, naming both documents.
+/// Reads and hashes everything that the study rests on. Errors: those of the readers and of parse_recipe;
+/// kUsage for a recipe named twice, or one with importance and no calibration texts; kBadInput if the model's
+/// context is too short for `context` or the speed protocol, or if a text occurs both in evaluation and
+/// calibration, naming both documents.
 StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles& files,
                           ProgressSink& progress);
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -78,6 +79,15 @@ CandidateResult recipe_result(const Ledger& ledger, const std::string& name) {
   return c;
 }
 
+// The distinct values of a field, in the order met: a study may be resumed with another build or CPU.
+std::string all_of(const std::vector<LedgerHeader>& headers, std::string LedgerHeader::*field) {
+  std::vector<std::string> values;
+  for (const LedgerHeader& h : headers) {
+    if (std::ranges::find(values, h.*field) == values.end()) values.push_back(h.*field);
+  }
+  return fmt::format("{}", fmt::join(values, ", "));
+}
+
 // Manifest and rows are files that a user may have touched: a field that is gone must not look like a bug of
 // ours.
 StudyResults collect(const std::filesystem::path& folder) {
@@ -122,8 +132,8 @@ StudyResults collect(const std::filesystem::path& folder) {
 
   const LedgerHeader& header = ledger.headers().front();
   r.compute_mode = header.compute_mode;
-  r.cpu_level = header.cpu_level;
-  r.build = header.build;
+  r.cpu_level = all_of(ledger.headers(), &LedgerHeader::cpu_level);
+  r.build = all_of(ledger.headers(), &LedgerHeader::build);
   r.protocol = header.protocol;
   r.cpu = sitting.at("cpu");
   r.threads = sitting.at("threads");

@@ -1,0 +1,16 @@
+// Opening models for a command: what the files give cause to warn of is said, once, by every command alike.
+#pragma once
+
+#include <string>
+
+#include "engine/language_model.h"
+
+namespace wring::cli {
+
+/// A Hugging Face folder or a .gguf file with its tokenizer and chat template. Errors: ModelFiles::open's.
+engine::ModelFiles open_model_files(const std::string& path);
+
+/// The same without the texts' side, for commands that take ids or none. Errors: Model::open's.
+model::Model open_model(const std::string& path);
+
+}  // namespace wring::cli
