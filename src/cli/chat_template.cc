@@ -1,3 +1,4 @@
+// wring chat-template: conversations in, the text that the model would be given out.
 #include "text/chat_template.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/lines.h"
+#include "cli/open.h"
 #include "engine/chat.h"
 
 namespace wring::cli {
@@ -18,7 +20,7 @@ struct Options {
 };
 
 int run(const Options& o) {
-  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
+  const engine::ModelFiles files = open_model_files(o.model);
   const engine::Chat chat(files);
   for_each_json_line(o.file, [&](const nlohmann::json& line, const std::string& where) {
     if (!line.contains("messages")) throw Error(ErrorCode::kBadInput, "\"messages\" is missing", where);

@@ -1,3 +1,5 @@
+// wring corpus: from the files a user has to disjoint texts for calibration, validation and the final
+// measurement.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -6,6 +8,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/open.h"
 #include "engine/language_model.h"
 #include "lab/corpus.h"
 
@@ -65,7 +68,7 @@ int run(const Options& o) {
   options.seed = o.seed;
   std::optional<engine::ModelFiles> model;
   if (!o.model.empty()) {
-    model = engine::ModelFiles::open(o.model);
+    model = open_model_files(o.model);
     options.tokenizer = &model->require_tokenizer();
   }
   { const AtomicDirectory refused_before_the_work(o.out); }

@@ -1,3 +1,4 @@
+// wring eval: what a model loses on texts, alone or against a reference. Numbers come from evaluate/.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "cli/command.h"
+#include "cli/open.h"
 #include "engine/language_model.h"
 #include "evaluate/documents.h"
 #include "evaluate/engine_scorer.h"
@@ -29,12 +31,6 @@ struct Options {
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-engine::ModelFiles open(const std::string& path) {
-  engine::ModelFiles files = engine::ModelFiles::open(path);
-  for (const std::string& w : files.model.warnings()) warn(w);
-  return files;
 }
 
 std::vector<evaluate::DocumentResult> run_all(engine::Engine& engine, const evaluate::DocumentRun& base,
@@ -123,7 +119,7 @@ int documents(const Options& o, const engine::ModelFiles& files, const evaluate:
   std::optional<evaluate::Reference> reference;
   std::vector<evaluate::DocumentResult> reference_results;
   if (!o.against.empty()) {
-    const engine::ModelFiles other = open(o.against);
+    const engine::ModelFiles other = open_model_files(o.against);
     if (other.require_tokenizer().hash() != tokenizer.hash()) {
       throw Error(ErrorCode::kBadInput,
                   "the two models have different tokenizers: their tokens cannot be compared",
@@ -155,11 +151,8 @@ int documents(const Options& o, const engine::ModelFiles& files, const evaluate:
 }
 
 int run(const Options& o) {
-  if (o.compute != "exact") {
-    throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not there yet", o.compute),
-                "--compute", "use exact");
-  }
-  const engine::ModelFiles files = open(o.model);
+  check_compute(o.compute);
+  const engine::ModelFiles files = open_model_files(o.model);
   const std::int64_t limit = files.model.config().max_position_embeddings;
   const std::int64_t context =
       o.context > 0 ? o.context : std::min<std::int64_t>(o.protocol == "llama" ? 512 : 1024, limit);

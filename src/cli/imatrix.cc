@@ -1,9 +1,11 @@
+// wring imatrix: calibration texts in, an importance matrix in llama.cpp's form out.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/calibrate.h"
 #include "cli/command.h"
+#include "cli/open.h"
 
 namespace wring::cli {
 namespace {
@@ -16,18 +18,18 @@ struct Options {
 };
 
 int run(const Options& o) {
-  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
-  for (const std::string& w : files.model.warnings()) warn(w);
+  const engine::ModelFiles files = open_model_files(o.model);
   const formats::Imatrix imatrix = calibrate(files, o.texts, o.context, o.common.threads);
   formats::write_imatrix(imatrix, o.out);
-  const double tokens = imatrix.entries.empty() ? 0 : imatrix.entries.begin()->second.counts.front();
+  const auto tokens =
+      static_cast<std::int64_t>(imatrix.entries.empty() ? 0 : imatrix.entries.begin()->second.counts.front());
   if (o.common.json) {
     print_json(nlohmann::ordered_json{{"out", o.out},
                                       {"matrices", imatrix.entries.size()},
                                       {"documents", imatrix.chunk_count},
                                       {"tokens", tokens}});
   } else {
-    print(fmt::format("importance of {} matrices from {} documents ({:.0f} tokens) written to {}\n",
+    print(fmt::format("importance of {} matrices from {} documents ({} tokens) written to {}\n",
                       imatrix.entries.size(), imatrix.chunk_count, tokens, o.out));
   }
   return 0;

@@ -1,8 +1,10 @@
+// wring info: what a model's files hold.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "cli/open.h"
 #include "engine/language_model.h"
 #include "model/names.h"
 
@@ -56,8 +58,7 @@ ordered_json describe(const engine::ModelFiles& files) {
 }
 
 int run(const Options& o) {
-  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
-  for (const std::string& w : files.model.warnings()) warn(w);
+  const engine::ModelFiles files = open_model_files(o.model);
   const ordered_json d = describe(files);
   if (o.common.json) {
     print_json(d);

@@ -1,9 +1,11 @@
+// wring logits: float32 logits, and the residual stream, as a safetensors file that others can compare.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/open.h"
 #include "engine/engine.h"
 #include "formats/safetensors.h"
 #include "model/model.h"
@@ -31,8 +33,7 @@ class HiddenStates final : public engine::ForwardObserver {
 };
 
 int run(const Options& o) {
-  const model::Model m = model::Model::open(o.model);
-  for (const std::string& w : m.warnings()) warn(w);
+  const model::Model m = open_model(o.model);
   const std::vector<std::int32_t> ids = parse_ids(o.ids);
   engine::Engine engine(m, {.threads = o.common.threads});
   const engine::SequenceId sequence = engine.add_sequence();

@@ -44,6 +44,7 @@ int run(int argc, char** argv) {
                     add_corpus, add_imatrix, add_quantize, add_eval, add_bench, add_study, add_report}) {
     add(app);
   }
+  terminal_progress();  // from here on Ctrl-C is ours to answer
   try {
     app.parse(argc, argv);
     clear_progress();
@@ -62,7 +63,7 @@ int run(int argc, char** argv) {
   } catch (const Error& e) {
     return fail(e.what(), exit_code(e.code()));
   } catch (const std::bad_alloc&) {
-    return fail("out of memory — — use a smaller model, context or batch", exit_code(ErrorCode::kIo));
+    return fail("out of memory — use a smaller model, context or batch", exit_code(ErrorCode::kIo));
   } catch (const std::exception& e) {
     return fail(fmt::format("internal fault: {} — please report it", printable(e.what())),
                 exit_code(ErrorCode::kInternal));

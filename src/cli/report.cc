@@ -1,3 +1,4 @@
+// wring report: a study's report written again from its rows.
 #include "cli/command.h"
 #include "cli/show_report.h"
 

@@ -1,3 +1,4 @@
+// wring run: answers one prompt, or chats.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -6,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/open.h"
 #include "engine/chat.h"
 #include "engine/scheduler.h"
 
@@ -135,13 +137,9 @@ int chat(const Options& o, const engine::ModelFiles& files) {
 }
 
 int run(const Options& o, bool has_prompt) {
-  if (o.compute != "exact") {
-    throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not there yet", o.compute),
-                "--compute", "use exact");
-  }
+  check_compute(o.compute);
   if (has_prompt && !o.ids.empty()) throw Error(ErrorCode::kUsage, "give either --prompt or --ids");
-  const engine::ModelFiles files = engine::ModelFiles::open(o.model);
-  for (const std::string& w : files.model.warnings()) warn(w);
+  const engine::ModelFiles files = open_model_files(o.model);
   return has_prompt || !o.ids.empty() ? answer(o, files) : chat(o, files);
 }
 

@@ -1,3 +1,4 @@
+// wring tokenize: ids of texts, for checking a tokenizer against another.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/lines.h"
+#include "cli/open.h"
 #include "engine/language_model.h"
 
 namespace wring::cli {
@@ -32,7 +34,7 @@ text::Tokenizer open_tokenizer(const std::filesystem::path& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored) && !std::filesystem::exists(path / "config.json", ignored))
     return text::Tokenizer::from_hf(path);
-  engine::ModelFiles files = engine::ModelFiles::open(path);
+  engine::ModelFiles files = open_model_files(path.string());
   files.require_tokenizer();
   return std::move(*files.tokenizer);
 }

@@ -1,4 +1,4 @@
-// A model ready for text: weights, tokenizer, chat template and engine together, as commands need them.
+// A model's files opened for text: weights, tokenizer and chat template together, as commands need them.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 
 namespace wring::engine {
 
-/// What a model's files say, without an engine.
+/// What a model's files say; an Engine over `model` is made by whoever computes.
 struct ModelFiles {
   model::Model model;
   std::optional<text::Tokenizer> tokenizer;         // absent only where the files hold none

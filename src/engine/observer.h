@@ -6,6 +6,7 @@
 
 namespace wring::engine {
 
+/// Called in the middle of a step, which cannot be undone there: implementations must not throw.
 class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;

@@ -1,3 +1,4 @@
+// The llama graph as a list of layers, under the weight names of Hugging Face's LlamaForCausalLM.
 #include <fmt/format.h>
 
 #include <cmath>
