@@ -65,6 +65,14 @@ class CommandLine(unittest.TestCase):
         self.refused(5, "quantize", self.model, "--recipe", "q8_0", "-o", "no/such/folder/o.gguf", says=["o.gguf"])
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["calibration.jsonl", "model", "text.jsonl"])
 
+    def test_inputs_are_never_overwritten(self):
+        for args in (["logits", self.model, "--ids", "1", "-o", self.model / "model.safetensors"],
+                     ["imatrix", self.model, "--text", self.calibration, "-o", self.calibration],
+                     ["quantize", self.model, "--recipe", "q8_0", "-o", self.model / "model.safetensors"]):
+            before = pathlib.Path(args[-1]).read_bytes()
+            self.refused(2, *args, says=["replace"])
+            self.assertEqual(pathlib.Path(args[-1]).read_bytes(), before)
+
     def test_info_and_doctor(self):
         info = self.json_of("info", self.model)
         self.assertEqual(info["architecture"], "llama")

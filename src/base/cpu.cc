@@ -1,5 +1,6 @@
 #include "base/cpu.h"
 
+#include <cpuid.h>
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -25,12 +26,17 @@ std::string read_model_name() {
   return "unknown";
 }
 
+// Asked of the CPU itself: not every compiler knows this feature by name.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+
 CpuInfo detect() {
   CpuInfo info;
   info.model = read_model_name();
   __builtin_cpu_init();
-  const bool avx2 =
-      __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
   const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   info.best = avx2 && avx512 ? Isa::kAvx512 : avx2 ? Isa::kAvx2 : Isa::kScalar;

@@ -21,6 +21,7 @@ struct Options {
 };
 
 int run(const Options& o) {
+  refuse_onto_input(o.out, {o.model});
   const bool to_gguf = o.to == "gguf" || (o.to.empty() && o.out.ends_with(".gguf"));
   const std::optional<formats::QuantType> type = formats::quant_type_from_name(o.type);
   if (!type)

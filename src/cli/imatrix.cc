@@ -18,6 +18,9 @@ struct Options {
 };
 
 int run(const Options& o) {
+  std::vector<std::string> inputs = o.texts;
+  inputs.push_back(o.model);
+  refuse_onto_input(o.out, inputs);
   const engine::ModelFiles files = open_model_files(o.model);
   const formats::Imatrix imatrix = calibrate(files, o.texts, o.context, o.common.threads);
   formats::write_imatrix(imatrix, o.out);

@@ -33,6 +33,7 @@ class HiddenStates final : public engine::ForwardObserver {
 };
 
 int run(const Options& o) {
+  refuse_onto_input(o.out, {o.model});
   const model::Model m = open_model(o.model);
   const std::vector<std::int32_t> ids = parse_ids(o.ids);
   engine::Engine engine(m, {.threads = o.common.threads});

@@ -1,5 +1,8 @@
 #include "cli/open.h"
 
+#include <filesystem>
+
+#include "base/error.h"
 #include "cli/command.h"
 
 namespace wring::cli {
@@ -14,6 +17,18 @@ model::Model open_model(const std::string& path) {
   model::Model model = model::Model::open(path);
   for (const std::string& w : model.warnings()) warn(w);
   return model;
+}
+
+void refuse_onto_input(const std::string& out, const std::vector<std::string>& inputs) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::exists(out, ignored)) return;
+  const fs::path folder = fs::absolute(out).parent_path();
+  for (const std::string& input : inputs) {
+    if (fs::equivalent(out, input, ignored) || fs::equivalent(folder, input, ignored)) {
+      throw Error(ErrorCode::kUsage, "the output would replace an input", out, "choose another name");
+    }
+  }
 }
 
 }  // namespace wring::cli

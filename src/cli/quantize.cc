@@ -100,6 +100,9 @@ int run(const Options& o) {
   const quantize::PlanOptions options = plan_options(o);
   if (o.dry_run) return dry_run(o, quantize::make_plan(spec_of(o.model), recipe, options));
   if (o.out.empty()) throw Error(ErrorCode::kUsage, "an output file is needed", "--output");
+  std::vector<std::string> inputs = o.calibration;
+  inputs.insert(inputs.end(), {o.model, o.imatrix});
+  refuse_onto_input(o.out, inputs);
   if (recipe.importance && o.imatrix.empty() && o.calibration.empty()) {
     throw Error(ErrorCode::kUsage, fmt::format("{} needs an importance matrix", o.recipe),
                 "--imatrix or --calibration", "give a file made by wring imatrix, or calibration texts");

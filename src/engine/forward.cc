@@ -73,7 +73,15 @@ Forward::Linear Forward::make_linear(const model::LinearSpec& spec) {
                 fmt::format("type {} cannot be computed with", formats::name_of(linear.weight->type())),
                 fmt::format("{}, tensor {}", linear.weight->tensor->file, linear.weight->tensor->name));
   }
-  if (spec.bias) linear.bias = read_vector(spec.name + ".bias");
+  if (spec.bias) {
+    linear.bias = read_vector(spec.name + ".bias");
+    if (const int head_dim = linear.weight->paired_head_dim; head_dim > 0) {
+      const std::vector<float> stored = linear.bias;  // in the order of the weight's stored rows
+      for (std::size_t i = 0; i < stored.size(); ++i) {
+        linear.bias[i] = stored[z(model::paired_row(static_cast<std::int64_t>(i), head_dim))];
+      }
+    }
+  }
   const std::size_t fit =
       std::clamp<std::size_t>(kPanelBytes / (sizeof(float) * z(spec.columns)), 4, kMaxPanelRows);
   // As many panels as threads share evenly, all of about one size.

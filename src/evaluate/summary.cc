@@ -154,7 +154,7 @@ EvalSummary summarize(std::span<const DocumentResult> results, std::span<const D
     if (!pairs.empty()) {
       std::vector<Pair> of_domain;
       std::copy_if(pairs.begin(), pairs.end(), std::back_inserter(of_domain),
-                   [&](const Pair& pair) { return pair.candidate->domain == name; });
+                   [&](const Pair& pair) { return pair.candidate->domain == d.domain; });
       d.delta_nll = delta_interval(of_domain);
       if (const auto kl = summarize_kl(of_domain)) d.kl_mean = kl->mean.mean;
     }

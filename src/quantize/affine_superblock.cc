@@ -118,7 +118,8 @@ Choice search(const Groups& groups, const ScaleGrid& grid, float code_max) {
   for (int i = 0; i < kRefits; ++i) {
     const AffineFit solved = solve_superblock(groups, best);
     for (std::size_t g = 0; g < kGroups; ++g) fits[g] = {best.d * best.scales[g], best.dmin * best.mins[g]};
-    if (!keep_better(choose(groups, fits, grid.round_step(solved.scale), grid.round_step(solved.minimum), code_max)))
+    if (!keep_better(
+            choose(groups, fits, grid.round_step(solved.scale), grid.round_step(solved.minimum), code_max)))
       break;
   }
   return best;

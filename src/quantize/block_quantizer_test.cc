@@ -95,8 +95,9 @@ TEST_P(AgainstGgml, ErrorIsLowerOnItsOwnRows) {
   EXPECT_LT(std::sqrt(weighted / importance_sum), GetParam().weighted_rmse);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, AgainstGgml, ::testing::ValuesIn(kGolden),
-                         [](const auto& parameter) { return std::string(formats::name_of(parameter.param.type)); });
+INSTANTIATE_TEST_SUITE_P(Types, AgainstGgml, ::testing::ValuesIn(kGolden), [](const auto& parameter) {
+  return std::string(formats::name_of(parameter.param.type));
+});
 
 // --- against the plain fit
 // ------------------------------------------------------------------------------------------------
@@ -147,8 +148,9 @@ TEST(Q4K, IsNeverWorseThanThePlainFit) {
 // -----------------------------------------------------------------------------------------------
 
 class EveryBlockType : public ::testing::TestWithParam<QuantType> {};
-INSTANTIATE_TEST_SUITE_P(Types, EveryBlockType, ::testing::ValuesIn(kBlockTypes),
-                         [](const auto& parameter) { return std::string(formats::name_of(parameter.param)); });
+INSTANTIATE_TEST_SUITE_P(Types, EveryBlockType, ::testing::ValuesIn(kBlockTypes), [](const auto& parameter) {
+  return std::string(formats::name_of(parameter.param));
+});
 
 TEST_P(EveryBlockType, ZerosMinusZerosAndDenormalsBecomeZero) {
   for (const float value : {0.0F, -0.0F, 1e-40F, -1e-40F, 0x1p-26F}) {

@@ -115,7 +115,8 @@ class SignedSuperBlockFitter {
         lx += scale * best.sums[g].lx;
         searched[g] = best.d * best.scales[g];
       }
-      if (!(ll > 0) || !keep_better(choose(groups, searched, grid.round_step(static_cast<float>(lx / ll))))) break;
+      if (!(ll > 0) || !keep_better(choose(groups, searched, grid.round_step(static_cast<float>(lx / ll)))))
+        break;
     }
     return best;
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/mapped_file.h"
+#include "engine/engine.h"
 #include "model/names.h"
 #include "quantize/testing.h"
 
@@ -82,6 +83,24 @@ TEST(WriteGguf, PutsRotaryBiasesInPairsOrder) {
     std::memcpy(&value, stored.data.data() + place * sizeof(float), sizeof value);
     EXPECT_EQ(value, ours[i]) << i;
   }
+}
+
+std::vector<float> last_logits(const model::Model& model) {
+  engine::Engine engine(model, {});
+  const std::vector<engine::TokenId> ids = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9};
+  const engine::SequenceId sequence = engine.add_sequence();
+  const engine::StepResult result = engine.step({{{sequence, 0, ids, engine::Logits::kLast}}});
+  return {result.logits.row(0).begin(), result.logits.row(0).end()};
+}
+
+TEST_P(ConvertedFixture, ComputesTheSameLogits) {
+  const ScratchFolder scratch;
+  const model::Model source = model::Model::open(data(std::string("arch/") + GetParam()));
+  convert(source, QuantType::kF32, scratch / "m.gguf");
+  const std::vector<float> ours = last_logits(source),
+                           theirs = last_logits(model::Model::open(scratch / "m.gguf"));
+  ASSERT_EQ(ours.size(), theirs.size());
+  for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], theirs[i], 1e-5) << i;
 }
 
 TEST(WriteGguf, MetadataIsWhatLlamaCppReads) {
