@@ -1,6 +1,7 @@
 #include "engine/language_model.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 class LanguageModel : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / "wring_language_model";
+    folder_ = fs::path(::testing::TempDir()) / ("wring_language_model_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
     for (const char* name : {"config.json", "model.safetensors"}) copy(testing::data("arch/llama") / name);
     copy(testing::data("tokenizer/tok_llama/tokenizer.json"));

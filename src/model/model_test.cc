@@ -1,6 +1,7 @@
 #include "model/model.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -93,7 +94,7 @@ TEST(Rope, Llama3StretchesLongWavelengthsOnly) {
 
 TEST(Model, OlderConfigurationsSayTheSame) {
   for (const char* name : {"llama", "llama3_rope", "llama_linear_rope"}) {
-    const fs::path folder = fs::path(testing::TempDir()) / "wring_legacy";
+    const fs::path folder = fs::path(testing::TempDir()) / ("wring_legacy_" + std::to_string(::getpid()));
     fs::create_directory(folder);
     fs::copy_file(data(std::string("arch/") + name) / "config_legacy.json", folder / "config.json",
                   fs::copy_options::overwrite_existing);
@@ -132,7 +133,7 @@ TEST(Model, ContentHashSeesEveryByte) {
 class BadConfig : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(testing::TempDir()) / "wring_bad_config";
+    folder_ = fs::path(testing::TempDir()) / ("wring_bad_config_" + std::to_string(::getpid()));
     fs::create_directory(folder_);
     fs::copy_file(data("arch/llama/model.safetensors"), folder_ / "model.safetensors",
                   fs::copy_options::overwrite_existing);
