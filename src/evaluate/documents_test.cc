@@ -129,7 +129,8 @@ TEST_F(DocumentsTest, IdsAreCutAtTheContextAndBytesCountTheScoredOnes) {
 
 TEST_F(DocumentsTest, SpecialTokensInTextStayText) {
   const TextSet set = read("s.txt", "a <|eos|> b <|im_start|> c <s> d </s>");
-  for (const TokenId id : tokenize(set, tokenizer_, 512, 512)[0].ids) {
+  const std::vector<Document> documents = tokenize(set, tokenizer_, 512, 512);
+  for (const TokenId id : documents[0].ids) {
     if (tokenizer_.bos() && id == *tokenizer_.bos()) continue;
     EXPECT_FALSE(tokenizer_.is_special(id)) << id;
   }
