@@ -23,15 +23,6 @@ struct Options {
   std::string compute = "exact";
 };
 
-// Multiply-adds of one position through all matrices, attention left out: what a prefill rate is compared
-// with the peak by.
-double macs_per_token(const model::Model& m) {
-  double macs = 0;
-  for (const model::LinearUse& use : model::block_linears(m.spec()))
-    macs += static_cast<double>(use.linear->rows * use.linear->columns);
-  return macs;
-}
-
 int run(const Options& o) {
   check_compute(o.compute);
   std::vector<model::Model> models;
@@ -59,7 +50,8 @@ int run(const Options& o) {
       "of peak");
   for (std::size_t m = 0; m < models.size(); ++m) {
     for (const lab::SpeedRow& r : rows[m]) {
-      const double share = r.prefill_tokens_per_s.median * macs_per_token(models[m]) / 1e9 / peaks.fp32_gmacs;
+      const double share =
+          r.prefill_tokens_per_s.median * model::block_macs(models[m].spec()) / 1e9 / peaks.fp32_gmacs;
       out["rows"].push_back({{"model", o.models[m]},
                              {"prompt", r.prompt},
                              {"batch", r.batch},

@@ -39,6 +39,10 @@ int run(const Options& o) {
   engine::Engine engine(m, {.threads = o.common.threads});
   const engine::SequenceId sequence = engine.add_sequence();
   HiddenStates hidden;
+  // The observer may not fail inside a step: all that it will hold is made room for now.
+  if (o.hidden)
+    hidden.values.reserve((m.spec().layers.size() + 1) * ids.size() *
+                          static_cast<std::size_t>(m.spec().hidden_size));
   const engine::StepResult result =
       engine.step({{{sequence, 0, ids, engine::Logits::kAll}}}, o.hidden ? &hidden : nullptr);
 

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
+#include "engine/chat.h"
 #include "formats/json.h"
 
 namespace wring::evaluate {
@@ -162,12 +163,9 @@ std::vector<Document> tokenize(const TextSet& texts, const text::Tokenizer& toke
   documents.reserve(texts.documents.size());
   for (const TextDocument& text : texts.documents) {
     Document d{text.id, text.domain, text.sha256, {}, 0, false};
-    if (tokenizer.adds_bos() && tokenizer.bos()) d.ids.push_back(*tokenizer.bos());
-    const std::vector<TokenId> ids = tokenizer.encode(text.text, text::Specials::kPlain);
-    const std::size_t room = static_cast<std::size_t>(context) - d.ids.size();
-    d.cut = ids.size() > room;
-    d.ids.insert(d.ids.end(), ids.begin(),
-                 ids.begin() + static_cast<std::ptrdiff_t>(std::min(ids.size(), room)));
+    d.ids = engine::encode_document(tokenizer, text.text);
+    d.cut = d.ids.size() > static_cast<std::size_t>(context);
+    if (d.cut) d.ids.resize(static_cast<std::size_t>(context));
     if (static_cast<std::int64_t>(d.ids.size()) < kMinTokens) {
       throw Error(ErrorCode::kBadInput,
                   fmt::format("document \"{}\" has {} tokens, at least {} are needed", printable(d.id),

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/portable_math.h"
+#include "engine/chat.h"
 #include "evaluate/nll.h"
 
 namespace wring::evaluate {
@@ -45,10 +46,7 @@ std::vector<ScoreRequest> llama_windows(const TextSet& texts, const text::Tokeni
   std::string text;
   for (const TextDocument& d : texts.documents) text += d.text;
   const bool bos = tokenizer.adds_bos() && tokenizer.bos();
-  std::vector<TokenId> ids;
-  if (bos) ids.push_back(*tokenizer.bos());
-  const std::vector<TokenId> encoded = tokenizer.encode(text, text::Specials::kPlain);
-  ids.insert(ids.end(), encoded.begin(), encoded.end());
+  const std::vector<TokenId> ids = engine::encode_document(tokenizer, text);
 
   const auto size = static_cast<std::size_t>(n_ctx);
   if (ids.size() < size) {

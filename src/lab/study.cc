@@ -298,9 +298,7 @@ std::vector<StudyForecast> forecast(const StudyPlan& plan, const engine::ModelFi
 
 double study_macs(const StudyPlan& plan, const engine::ModelFiles& files) {
   const model::ModelSpec& spec = files.model.spec();
-  double blocks = 0;
-  for (const model::LinearUse& use : model::block_linears(spec))
-    blocks += static_cast<double>(use.linear->rows * use.linear->columns);
+  const double blocks = model::block_macs(spec);
   const double head = static_cast<double>(spec.head.rows * spec.head.columns);
   double macs = 0;
   for (const evaluate::Document& d : plan.documents) {

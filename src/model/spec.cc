@@ -48,4 +48,11 @@ std::vector<LinearUse> block_linears(const ModelSpec& spec) {
   return uses;
 }
 
+double block_macs(const ModelSpec& spec) {
+  double macs = 0;
+  for (const LinearUse& use : block_linears(spec))
+    macs += static_cast<double>(use.linear->rows * use.linear->columns);
+  return macs;
+}
+
 }  // namespace wring::model

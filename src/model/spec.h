@@ -80,11 +80,14 @@ ModelSpec make_spec(const ModelConfig& config);
 /// A linear map with its place: what quantizers and calibration walk over.
 struct LinearUse {
   const LinearSpec* linear;  // into the spec
-  int layer;                 // −1: outside the blocks (the head)
-  Site site;                 // of a block's maps
+  int layer;
+  Site site;  // of a block's maps
 };
 
 /// The linear maps of the blocks, in the order of computation: these are what recipes quantize by default.
 std::vector<LinearUse> block_linears(const ModelSpec& spec);
+
+/// Multiply-adds of one position through the blocks' linear maps: attention and head are left out.
+double block_macs(const ModelSpec& spec);
 
 }  // namespace wring::model

@@ -8,16 +8,12 @@ namespace {
 
 using nlohmann::json;
 
-json spread_json(const lab::Spread& s) {
-  return {{"median", s.median}, {"min", s.low}, {"max", s.high}};
-}
-
 json speed_json(const lab::SpeedRow& s) {
   return {{"prompt", s.prompt},
           {"batch", s.batch},
-          {"ttft_ms", spread_json(s.ttft_ms)},
-          {"prefill_tokens_per_s", spread_json(s.prefill_tokens_per_s)},
-          {"decode_tokens_per_s", spread_json(s.decode_tokens_per_s)},
+          {"ttft_ms", lab::to_json(s.ttft_ms)},
+          {"prefill_tokens_per_s", lab::to_json(s.prefill_tokens_per_s)},
+          {"decode_tokens_per_s", lab::to_json(s.decode_tokens_per_s)},
           {"weights_bytes", s.memory.weights_bytes},
           {"kv_bytes", s.memory.kv_bytes},
           {"workspace_bytes", s.memory.workspace_bytes}};

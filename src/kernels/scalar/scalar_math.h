@@ -1,7 +1,7 @@
 // The float32 exponential, hyperbolic tangent and order of summation that every CPU level repeats to the bit.
 // libm's differ from one CPU to the next, so they are spelled out here: argument reduction after Cody and
 // Waite (Software Manual for the Elementary Functions, 1980) and minimax polynomials of our own, every
-// multiply-add fused. Vector copy: kernels/vector_math.inc.
+// multiply-add fused. Vector copy: kernels/vector/math.h.
 #pragma once
 
 #include <bit>
