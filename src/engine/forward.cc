@@ -13,7 +13,8 @@ namespace {
 
 // A panel of dequantized rows should stay in a core's second-level cache while all tokens pass over it.
 constexpr std::size_t kPanelBytes = 128 << 10;
-constexpr std::size_t kMaxPanelRows = 64;
+// Rows that are dequantized before they meet a single token: enough for the kernel's streams.
+constexpr std::size_t kStreamedRows = 8;
 // Queries of one attention task: enough to reuse each loaded key, few enough to share a prompt among threads.
 constexpr std::int64_t kTaskQueries = 32;
 // Rows of element-wise work handed to a thread at a time.
@@ -47,15 +48,20 @@ Forward::Forward(const model::Model& model, KvCache& cache, ThreadPool& pool)
   final_norm_ = make_norm(spec.final_norm);
   head_ = make_linear(spec.head);
   scratch_.resize(z(pool.threads()));
-  std::size_t panel = 0;
+  std::size_t columns = 0, panel = 0;
   const auto widen = [&](const Linear& m) {
-    panel = std::max(panel, m.panel_rows * spaced_stride(z(m.weight->columns)));
+    columns = std::max(columns, z(m.weight->columns));
+    panel = std::max(panel, kernels::packed_floats(m.panel_rows, kernels_->row_tile, z(m.weight->columns)));
   };
   for (const Layer& l : layers_) {
     for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) widen(*m);
   }
   widen(head_);
-  for (Scratch& s : scratch_) s.panel.reserve(panel);
+  row_stride_ = (columns + 15) / 16 * 16;
+  for (Scratch& s : scratch_) {
+    s.rows.reserve(std::max(kernels_->row_tile, kStreamedRows) * row_stride_);
+    s.panel.reserve(panel);
+  }
 }
 
 std::vector<float> Forward::read_vector(const std::string& name) {
@@ -82,12 +88,11 @@ Forward::Linear Forward::make_linear(const model::LinearSpec& spec) {
       }
     }
   }
-  const std::size_t fit =
-      std::clamp<std::size_t>(kPanelBytes / (sizeof(float) * z(spec.columns)), 4, kMaxPanelRows);
   // As many panels as threads share evenly, all of about one size.
-  const std::size_t threads = z(pool_->threads()), rows = z(spec.rows);
+  const std::size_t tile = kernels_->row_tile, threads = z(pool_->threads()), rows = z(spec.rows);
+  const std::size_t fit = std::max(kPanelBytes / (sizeof(float) * z(spec.columns)), tile);
   const std::size_t panels = (rows + fit * threads - 1) / (fit * threads) * threads;
-  linear.panel_rows = std::clamp<std::size_t>((rows + panels * 4 - 1) / (panels * 4) * 4, 4, kMaxPanelRows);
+  linear.panel_rows = (rows + panels * tile - 1) / (panels * tile) * tile;
   return linear;
 }
 
@@ -114,6 +119,8 @@ void Forward::reserve(const RowPlan& plan) {
                                                             a.head_dim, a.head_dim));
     }
   }
+  for (RowBuffer* b : {&normed_, &attended_, &gate_})
+    packed_.reserve(kernels::packed_floats(rows, kernels_->token_tile, z(b->columns())));
   const auto half = static_cast<std::int64_t>(spec.rope_inverse_frequencies.size());
   cosine_.reserve(rows, half);
   sine_.reserve(rows, half);
@@ -158,6 +165,7 @@ Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
   for (std::size_t i = 0; i < z(wanted); ++i)
     std::memcpy(last_.row(i), residual_.row(z(plan.wanted_rows[i])), row_bytes);
   normalize(final_norm_, last_, wanted, last_);
+  pack(last_, wanted);
   linear(head_, last_, wanted, logits_);
   return logits_.rows(wanted);
 }
@@ -199,21 +207,25 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
 
   normalize(l.input_norm, residual_, rows, normed_);
   show_input(model::Site::kQkv, normed_);
+  pack(normed_, rows);
   linear(l.q, normed_, rows, q_);
   linear(l.k, normed_, rows, k_);
   linear(l.v, normed_, rows, v_);
   attend(index, plan);
   show_input(model::Site::kO, attended_);
+  pack(attended_, rows);
   linear(l.o, attended_, rows, update_);
   add_residual(rows);
 
   normalize(l.post_norm, residual_, rows, normed_);
   show_input(model::Site::kGateUp, normed_);
+  pack(normed_, rows);
   linear(l.gate, normed_, rows, gate_);
   linear(l.up, normed_, rows, up_);
   const std::size_t inner = z(l.gate.weight->rows);
   for_rows(rows, [&](std::size_t r) { kernels_->silu_mul(gate_.row(r), up_.row(r), inner); });
   show_input(model::Site::kDown, gate_);
+  pack(gate_, rows);
   linear(l.down, gate_, rows, update_);
   add_residual(rows);
 }
@@ -279,21 +291,47 @@ void Forward::normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBu
   });
 }
 
-void Forward::linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowBuffer& y) {
-  const model::Weight& w = *linear.weight;
-  const std::size_t k = z(w.columns), n = z(w.rows), panel_stride = spaced_stride(k);
-  pool_->for_pieces(n, linear.panel_rows, [&](std::size_t begin, std::size_t end, int worker) {
-    float* panel = scratch_[z(worker)].panel.data();
-    for (std::size_t r = begin; r < end; ++r) {
-      kernels_->dequantize(w.type(), w.row_data(static_cast<std::int64_t>(r)),
-                           panel + (r - begin) * panel_stride, k);
-    }
-    kernels_->matmul(panel, panel_stride, end - begin, x.row(0), x.stride(), z(rows), k, y.row(0) + begin,
-                     y.stride());
-    if (linear.bias.empty()) return;
-    for (std::size_t t = 0; t < z(rows); ++t)
-      kernels_->add(y.row(t) + begin, linear.bias.data() + begin, end - begin);
+void Forward::pack(RowBuffer& x, std::int64_t rows) {
+  if (rows == 1) return;
+  const std::size_t tile = kernels_->token_tile, k = z(x.columns());
+  pool_->for_pieces((z(rows) + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int) {
+    const std::size_t first = begin * tile, count = std::min(z(rows), end * tile) - first;
+    kernels_->pack_tokens(x.row(first), x.stride(), count, k,
+                          packed_.data() + kernels::packed_floats(first, tile, k));
   });
+}
+
+void Forward::linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowBuffer& y) {
+  pool_->for_pieces(z(linear.weight->rows), linear.panel_rows,
+                    [&](std::size_t begin, std::size_t end, int worker) {
+                      linear_panel(linear, begin, end, x, z(rows), y, scratch_[z(worker)]);
+                    });
+}
+
+void Forward::linear_panel(const Linear& linear, std::size_t begin, std::size_t end, RowBuffer& x,
+                           std::size_t rows, RowBuffer& y, Scratch& scratch) {
+  const model::Weight& w = *linear.weight;
+  const std::size_t k = z(w.columns), tile = rows == 1 ? kStreamedRows : kernels_->row_tile;
+  for (std::size_t r = begin; r < end; r += tile) {
+    const std::size_t count = std::min(tile, end - r);
+    for (std::size_t i = 0; i < count; ++i) {
+      kernels_->dequantize(w.type(), w.row_data(static_cast<std::int64_t>(r + i)),
+                           scratch.rows.data() + i * row_stride_, k);
+    }
+    if (rows == 1) {
+      kernels_->matvec(scratch.rows.data(), row_stride_, count, x.row(0), k, y.row(0) + r);
+    } else {
+      kernels_->pack_rows(scratch.rows.data(), row_stride_, count, k,
+                          scratch.panel.data() + kernels::packed_floats(r - begin, tile, k));
+    }
+  }
+  if (rows > 1) {
+    kernels_->matmul(scratch.panel.data(), end - begin, packed_.data(), rows, k, y.row(0) + begin,
+                     y.stride());
+  }
+  if (linear.bias.empty()) return;
+  for (std::size_t t = 0; t < rows; ++t)
+    kernels_->add(y.row(t) + begin, linear.bias.data() + begin, end - begin);
 }
 
 void Forward::add_residual(std::int64_t rows) {
@@ -307,7 +345,8 @@ std::uint64_t Forward::workspace_bytes() const {
                              &cosine_, &sine_, &last_, &logits_}) {
     n += b->bytes();
   }
-  for (const Scratch& s : scratch_) n += s.panel.bytes() + s.attention.bytes();
+  n += packed_.bytes();
+  for (const Scratch& s : scratch_) n += s.rows.bytes() + s.panel.bytes() + s.attention.bytes();
   return n;
 }
 

@@ -62,7 +62,8 @@ class Forward {
   };
   /// What one thread needs for itself.
   struct Scratch {
-    AlignedBuffer<float> panel;  // dequantized rows of a weight
+    AlignedBuffer<float> rows;   // dequantized rows of a weight: a tile of them
+    AlignedBuffer<float> panel;  // packed tiles
     AlignedBuffer<float> attention;
     std::vector<const float*> k_pages, v_pages;
   };
@@ -86,7 +87,11 @@ class Forward {
   void attend_task(int index, const AttentionTask& task, Scratch& scratch);
   void plan_attention(const RowPlan& plan);
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
+  /// Makes x ready for any number of linear() calls with the same rows.
+  void pack(RowBuffer& x, std::int64_t rows);
   void linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowBuffer& y);
+  void linear_panel(const Linear& linear, std::size_t begin, std::size_t end, RowBuffer& x, std::size_t rows,
+                    RowBuffer& y, Scratch& scratch);
   void add_residual(std::int64_t rows);
   /// f(row) for each of `rows` rows, divided among the threads.
   template <class F>
@@ -96,6 +101,7 @@ class Forward {
   KvCache* cache_;
   ThreadPool* pool_;
   const kernels::KernelTable* kernels_;
+  std::size_t row_stride_ = 0;  // of Scratch::rows
 
   const model::Weight* embedding_ = nullptr;
   std::vector<Layer> layers_;
@@ -111,6 +117,7 @@ class Forward {
   RowBuffer cosine_, sine_;      // head_dim / 2
   RowBuffer last_;               // wanted rows only: hidden_size
   RowBuffer logits_;             // wanted rows only: vocab_size
+  AlignedBuffer<float> packed_;  // the rows that linear() multiplies, as matmul wants them
   std::vector<AttentionTask> tasks_;
   std::vector<Scratch> scratch_;  // by worker
 };

@@ -25,8 +25,8 @@ struct Integers {
 
 struct Emulated {
   static constexpr int kLanes = 16;
-  static constexpr int kRowTile = 4;
-  static constexpr int kTokenTile = 6;
+  static constexpr int kRowTile = 8;
+  static constexpr int kTokenTile = 3;
   static constexpr int kStreams = 8;
   static constexpr int kAttentionTile = 6;
 
@@ -129,12 +129,6 @@ struct Emulated {
       for (int i = 0; i < width; ++i) p[i] += p[i + width];
     }
     return p[0];
-  }
-  static void tree_eight_by_eight(const Eight (&a)[4], const Eight (&b)[4], float* low, float* high) {
-    for (int i = 0; i < 4; ++i) {
-      low[i] = tree_eight(a[i]);
-      high[i] = tree_eight(b[i]);
-    }
   }
   static void tree_eight_by_four(const Eight (&a)[4], float* sums) {
     for (int i = 0; i < 4; ++i) sums[i] = tree_eight(a[i]);

@@ -44,6 +44,11 @@ struct AttentionArgs {
 /// Floats of scratch that attention needs for one call of these sizes.
 std::size_t attention_scratch_floats(int queries, int group, int head_dim, int value_dim);
 
+/// Floats that `count` rows (or tokens) of k take when packed in tiles of `tile`.
+constexpr std::size_t packed_floats(std::size_t count, std::size_t tile, std::size_t k) {
+  return (count + tile - 1) / tile * tile * ((k + 15) / 16 * 16);
+}
+
 struct KernelTable {
   Isa isa;
 
@@ -52,11 +57,21 @@ struct KernelTable {
   /// has_dequantize(type).
   void (*dequantize)(formats::QuantType type, const void* src, float* dst, std::size_t n);
 
-  /// y[t * y_stride + r] = Σ_k w[r * w_stride + k] · x[t * x_stride + k] for r < rows, t < tokens, in the
-  /// order above. Any pointers and strides will do; fastest (by a fifth) where w, x and the strides are whole
-  /// cache lines and the strides no multiples of 4 KiB, with 16 rows or more a call.
-  void (*matmul)(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t x_stride,
-                 std::size_t tokens, std::size_t k, float* y, std::size_t y_stride);
+  /// matmul takes w in tiles of row_tile rows and x in tiles of token_tile tokens, packed by these two into
+  /// packed_floats(...) floats, 64-byte aligned. Each level has its own layout; packing whole tiles one by
+  /// one gives the same as packing all at once.
+  std::size_t row_tile, token_tile;
+  void (*pack_rows)(const float* w, std::size_t stride, std::size_t rows, std::size_t k, float* packed);
+  void (*pack_tokens)(const float* x, std::size_t stride, std::size_t tokens, std::size_t k, float* packed);
+
+  /// y[t * y_stride + r] = Σ_k w[r, k] · x[t, k] for r < rows, t < tokens, in the order above, of packed
+  /// operands.
+  void (*matmul)(const float* packed_w, std::size_t rows, const float* packed_x, std::size_t tokens,
+                 std::size_t k, float* y, std::size_t y_stride);
+
+  /// The same for one token, of unpacked operands: y[r] = Σ_k w[r * w_stride + k] · x[k].
+  void (*matvec)(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k,
+                 float* y);
 
   /// y = x · weight / sqrt(mean(x²) + eps), n values; x may be y. weight_offset is added to each weight first
   /// (Gemma: 1).

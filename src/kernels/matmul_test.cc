@@ -2,24 +2,45 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/aligned_buffer.h"
 #include "kernels/test_support.h"
 
 namespace wring::kernels {
 namespace {
 
+/// y of `tokens` rows of `y_stride`, through the packed path, or the unpacked one for a single token.
+void multiply(const KernelTable& table, const float* w, std::size_t stride, std::size_t rows, const float* x,
+              std::size_t tokens, std::size_t k, float* y, std::size_t y_stride) {
+  // NaN where the packing must not leave anything unwritten.
+  AlignedBuffer<float> packed_w, packed_x;
+  const std::size_t w_floats = packed_floats(rows, table.row_tile, k);
+  const std::size_t x_floats = packed_floats(tokens, table.token_tile, k);
+  packed_w.reserve(w_floats);
+  packed_x.reserve(x_floats);
+  std::fill_n(packed_w.data(), w_floats, NAN);
+  std::fill_n(packed_x.data(), x_floats, NAN);
+  table.pack_rows(w, stride, rows, k, packed_w.data());
+  table.pack_tokens(x, stride, tokens, k, packed_x.data());
+  table.matmul(packed_w.data(), rows, packed_x.data(), tokens, k, y, y_stride);
+  if (tokens != 1) return;
+  std::vector<float> alone(rows);
+  table.matvec(w, stride, rows, x, k, alone.data());
+  EXPECT_TRUE(same_bits(y, alone.data(), rows)) << "matvec, " << rows << " rows, k " << k;
+}
+
 std::vector<float> product(const KernelTable& table, const std::vector<float>& w, std::size_t rows,
                            const std::vector<float>& x, std::size_t tokens, std::size_t k,
                            std::size_t stride) {
   std::vector<float> y(tokens * (rows + 3), -1.0F);
-  table.matmul(w.data(), stride, rows, x.data(), stride, tokens, k, y.data(), rows + 3);
+  multiply(table, w.data(), stride, rows, x.data(), tokens, k, y.data(), rows + 3);
   return y;
 }
 
 TEST(Matmul, EveryLevelGivesTheReferencesBitsForEveryShape) {
   const std::tuple<int, int, int> shapes[] = {
-      {1, 1, 1},    {1, 1, 16},    {4, 3, 15},   {5, 7, 17},     {3, 2, 31},  {16, 1, 64},
-      {9, 1, 100},  {13, 5, 24},   {8, 4, 8},    {4, 6, 512},    {7, 13, 48}, {4, 11, 513},
-      {6, 8, 1040}, {4, 100, 768}, {17, 9, 768}, {10, 33, 1535}, {2, 2, 0},   {8, 23, 520}};
+      {1, 1, 1},     {1, 1, 16},   {4, 3, 15},     {5, 7, 17},  {3, 2, 31},   {16, 1, 64},  {9, 1, 100},
+      {13, 5, 24},   {8, 4, 8},    {4, 6, 512},    {7, 13, 48}, {4, 11, 513}, {6, 8, 1040}, {4, 60, 4200},
+      {4, 100, 768}, {17, 9, 768}, {10, 33, 1535}, {2, 2, 0},   {8, 23, 520}};
   for (const auto& [rows, tokens, k] : shapes) {
     const std::size_t stride = static_cast<std::size_t>(k) + 5;
     const auto w = random_values(static_cast<std::size_t>(rows) * stride, 1);
@@ -45,10 +66,10 @@ TEST(Matmul, OrderIsTheSixteenPartialSumsAndTheTree) {
     for (int i = 0; i < 2; ++i) p[i] += p[i + 2];
     const float expected = p[0] + p[1];
     float got = -1;
-    reference().matmul(w.data(), 80, 1, x.data(), 80, 1, k, &got, 1);
+    multiply(reference(), w.data(), 80, 1, x.data(), 1, k, &got, 1);
     EXPECT_TRUE(same_bits(&expected, &got, 1)) << k;
     for (const Level& level : levels()) {
-      level.table->matmul(w.data(), 80, 1, x.data(), 80, 1, k, &got, 1);
+      multiply(*level.table, w.data(), 80, 1, x.data(), 1, k, &got, 1);
       EXPECT_TRUE(same_bits(&expected, &got, 1)) << level.name << ' ' << k;
     }
   }
@@ -66,11 +87,11 @@ TEST(Matmul, APartialSumOfMinusZeroSurvivesTheTail) {
   x[16] = 0x1p-100F;
   for (const std::size_t k : {16, 17}) {
     float expected = 1;
-    reference().matmul(w.data(), 17, 1, x.data(), 17, 1, k, &expected, 1);
+    multiply(reference(), w.data(), 17, 1, x.data(), 1, k, &expected, 1);
     EXPECT_TRUE(expected == 0.0F && std::signbit(expected));
     for (const Level& level : levels()) {
       float got = 1;
-      level.table->matmul(w.data(), 17, 1, x.data(), 17, 1, k, &got, 1);
+      multiply(*level.table, w.data(), 17, 1, x.data(), 1, k, &got, 1);
       EXPECT_TRUE(same_bits(&expected, &got, 1)) << level.name << ' ' << k;
     }
   }
@@ -84,7 +105,7 @@ TEST(Matmul, InfinityBeyondTheEndIsNotRead) {
   for (const Level& level : levels()) {
     for (const std::size_t tokens : {1, 5}) {
       std::vector<float> y(tokens * 6, -1.0F);
-      level.table->matmul(w.data(), 20, 6, x.data(), 20, tokens, 9, y.data(), 6);
+      multiply(*level.table, w.data(), 20, 6, x.data(), tokens, 9, y.data(), 6);
       EXPECT_EQ(y, std::vector<float>(tokens * 6, 54.0F)) << level.name;
     }
   }
@@ -98,15 +119,15 @@ TEST(Matmul, ARowAndATokenDoNotDependOnTheirCompany) {
   const auto x = random_values(kTokens * kSize, 6);
   for (const Level& level : levels()) {
     std::vector<float> together(kTokens * kRows);
-    level.table->matmul(w.data(), kSize, kRows, x.data(), kSize, kTokens, kSize, together.data(), kRows);
+    multiply(*level.table, w.data(), kSize, kRows, x.data(), kTokens, kSize, together.data(), kRows);
     for (std::size_t t = 0; t < kTokens; t += 7) {
       std::vector<float> alone(kRows);
-      level.table->matmul(w.data(), kSize, kRows, x.data() + t * kSize, kSize, 1, kSize, alone.data(), kRows);
+      multiply(*level.table, w.data(), kSize, kRows, x.data() + t * kSize, 1, kSize, alone.data(), kRows);
       EXPECT_TRUE(same_bits(together.data() + t * kRows, alone.data(), kRows))
           << level.name << " token " << t;
       for (std::size_t r = 0; r < kRows; ++r) {
         float one = 0;
-        level.table->matmul(w.data() + r * kSize, kSize, 1, x.data() + t * kSize, kSize, 1, kSize, &one, 1);
+        multiply(*level.table, w.data() + r * kSize, kSize, 1, x.data() + t * kSize, 1, kSize, &one, 1);
         EXPECT_TRUE(same_bits(&together[t * kRows + r], &one, 1))
             << level.name << " token " << t << " row " << r;
       }
@@ -128,7 +149,7 @@ TEST(Matmul, ErrorStaysWithinTheBoundOfASixteenWaySum) {
       size += std::fabs(static_cast<double>(w[i]) * x[i]);
     }
     float got = 0;
-    reference().matmul(w.data(), kSize, 1, x.data(), kSize, 1, kSize, &got, 1);
+    multiply(reference(), w.data(), kSize, 1, x.data(), 1, kSize, &got, 1);
     EXPECT_LE(std::fabs(got - exact), (kSize / 16 + 4) * 0x1p-24 * size);
   }
 }

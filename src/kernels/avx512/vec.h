@@ -14,10 +14,10 @@ namespace {
 
 struct Vec : EightLanes {
   static constexpr int kLanes = 16;
-  // Register tiles: 32 registers hold 24 accumulators, six operands of the wide side and one broadcast or
-  // weight.
-  static constexpr int kRowTile = 4;
-  static constexpr int kTokenTile = 6;
+  // Register tiles: 32 registers hold 24 accumulators, up to six operands of the wide side and one broadcast
+  // or weight.
+  static constexpr int kRowTile = 8;
+  static constexpr int kTokenTile = 3;
   static constexpr int kStreams = 8;
   static constexpr int kAttentionTile = 6;
 

@@ -1,5 +1,6 @@
 // The reference of everything but attention and weight types: matrix products, norm, activation, rotary,
 // log-sum-exp.
+#include <algorithm>
 #include <cmath>
 
 #include "base/portable_math.h"
@@ -9,12 +10,19 @@
 
 namespace wring::kernels::scalar {
 
-void matmul(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t x_stride,
-            std::size_t tokens, std::size_t k, float* y, std::size_t y_stride) {
-  for (std::size_t t = 0; t < tokens; ++t) {
-    for (std::size_t r = 0; r < rows; ++r)
-      y[t * y_stride + r] = dot(w + r * w_stride, 1, x + t * x_stride, 1, k);
-  }
+void pack(const float* from, std::size_t stride, std::size_t count, std::size_t k, float* to) {
+  for (std::size_t i = 0; i < count; ++i) std::copy_n(from + i * stride, k, to + packed_floats(i, 1, k));
+}
+
+void matmul(const float* packed_w, std::size_t rows, const float* packed_x, std::size_t tokens, std::size_t k,
+            float* y, std::size_t y_stride) {
+  const std::size_t stride = packed_floats(1, 1, k);
+  for (std::size_t t = 0; t < tokens; ++t)
+    matvec(packed_w, stride, rows, packed_x + t * stride, k, y + t * y_stride);
+}
+
+void matvec(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k, float* y) {
+  for (std::size_t r = 0; r < rows; ++r) y[r] = dot(w + r * w_stride, 1, x, 1, k);
 }
 
 void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y) {

@@ -7,8 +7,10 @@
 
 namespace wring::kernels::scalar {
 
-void matmul(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t x_stride,
-            std::size_t tokens, std::size_t k, float* y, std::size_t y_stride);
+void pack(const float* from, std::size_t stride, std::size_t count, std::size_t k, float* to);
+void matmul(const float* packed_w, std::size_t rows, const float* packed_x, std::size_t tokens, std::size_t k,
+            float* y, std::size_t y_stride);
+void matvec(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k, float* y);
 void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y);
 void add(float* x, const float* y, std::size_t n);
 void silu_mul(float* gate, const float* up, std::size_t n);

@@ -8,7 +8,12 @@ const KernelTable& table() {
   static constexpr KernelTable kTable = {
       .isa = Isa::kScalar,
       .dequantize = dequantize,
+      .row_tile = 1,
+      .token_tile = 1,
+      .pack_rows = pack,
+      .pack_tokens = pack,
       .matmul = matmul,
+      .matvec = matvec,
       .rms_norm = rms_norm,
       .add = add,
       .silu_mul = silu_mul,

@@ -17,23 +17,6 @@ struct EightLanes {
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
 
-  /// The same for eight sums at once: `low` gets those of a[0 … 3], `high` those of b[0 … 3].
-  static void tree_eight_by_eight(const __m256 (&a)[4], const __m256 (&b)[4], float* low, float* high) {
-    // Lower half: a's, upper half: b's.
-    const auto add_halves = [](__m256 x, __m256 y) {
-      return _mm256_add_ps(_mm256_permute2f128_ps(x, y, 0x20), _mm256_permute2f128_ps(x, y, 0x31));
-    };
-    const __m256 s0 = add_halves(a[0], b[0]);
-    const __m256 s1 = add_halves(a[1], b[1]);
-    const __m256 s2 = add_halves(a[2], b[2]);
-    const __m256 s3 = add_halves(a[3], b[3]);
-    const __m256 s01 = _mm256_add_ps(_mm256_shuffle_ps(s0, s1, 0x44), _mm256_shuffle_ps(s0, s1, 0xEE));
-    const __m256 s23 = _mm256_add_ps(_mm256_shuffle_ps(s2, s3, 0x44), _mm256_shuffle_ps(s2, s3, 0xEE));
-    const __m256 sums = _mm256_add_ps(_mm256_shuffle_ps(s01, s23, 0x88), _mm256_shuffle_ps(s01, s23, 0xDD));
-    _mm_storeu_ps(low, _mm256_castps256_ps128(sums));
-    _mm_storeu_ps(high, _mm256_extractf128_ps(sums, 1));
-  }
-
   /// Four sums at once.
   static void tree_eight_by_four(const __m256 (&a)[4], float* sums) {
     const __m256 s02 =

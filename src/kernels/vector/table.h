@@ -14,7 +14,12 @@ constexpr KernelTable make_table(Isa isa) {
   return {
       .isa = isa,
       .dequantize = Dequantize<V>::run,
+      .row_tile = Matmul<V>::kRows,
+      .token_tile = Matmul<V>::kTokens,
+      .pack_rows = Matmul<V>::pack_rows,
+      .pack_tokens = Matmul<V>::pack_tokens,
       .matmul = Matmul<V>::run,
+      .matvec = Matmul<V>::matvec,
       .rms_norm = Elementwise<V>::rms_norm,
       .add = Elementwise<V>::add,
       .silu_mul = Elementwise<V>::silu_mul,
