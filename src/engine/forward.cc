@@ -51,7 +51,7 @@ Forward::Forward(const model::Model& model, KvCache& cache, ThreadPool& pool)
   std::size_t columns = 0, panel = 0;
   const auto widen = [&](const Linear& m) {
     columns = std::max(columns, z(m.weight->columns));
-    panel = std::max(panel, kernels::packed_floats(m.panel_rows, kernels_->row_tile, z(m.weight->columns)));
+    panel = std::max(panel, kernels::tiled_floats(m.panel_rows, kernels_->tile_height, z(m.weight->columns)));
   };
   for (const Layer& l : layers_) {
     for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) widen(*m);
@@ -59,7 +59,7 @@ Forward::Forward(const model::Model& model, KvCache& cache, ThreadPool& pool)
   widen(head_);
   row_stride_ = (columns + 15) / 16 * 16;
   for (Scratch& s : scratch_) {
-    s.rows.reserve(std::max(kernels_->row_tile, kStreamedRows) * row_stride_);
+    s.rows.reserve(std::max(kernels_->tile_height, kStreamedRows) * row_stride_);
     s.panel.reserve(panel);
   }
 }
@@ -89,7 +89,7 @@ Forward::Linear Forward::make_linear(const model::LinearSpec& spec) {
     }
   }
   // As many panels as threads share evenly, all of about one size.
-  const std::size_t tile = kernels_->row_tile, threads = z(pool_->threads()), rows = z(spec.rows);
+  const std::size_t tile = kernels_->tile_height, threads = z(pool_->threads()), rows = z(spec.rows);
   const std::size_t fit = std::max(kPanelBytes / (sizeof(float) * z(spec.columns)), tile);
   const std::size_t panels = (rows + fit * threads - 1) / (fit * threads) * threads;
   linear.panel_rows = (rows + panels * tile - 1) / (panels * tile) * tile;
@@ -120,7 +120,7 @@ void Forward::reserve(const RowPlan& plan) {
     }
   }
   for (RowBuffer* b : {&normed_, &attended_, &gate_})
-    packed_.reserve(kernels::packed_floats(rows, kernels_->token_tile, z(b->columns())));
+    tiled_.reserve(kernels::tiled_floats(rows, kernels_->tile_width, z(b->columns())));
   const auto half = static_cast<std::int64_t>(spec.rope_inverse_frequencies.size());
   cosine_.reserve(rows, half);
   sine_.reserve(rows, half);
@@ -165,7 +165,7 @@ Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
   for (std::size_t i = 0; i < z(wanted); ++i)
     std::memcpy(last_.row(i), residual_.row(z(plan.wanted_rows[i])), row_bytes);
   normalize(final_norm_, last_, wanted, last_);
-  pack(last_, wanted);
+  tile(last_, wanted);
   linear(head_, last_, wanted, logits_);
   return logits_.rows(wanted);
 }
@@ -207,25 +207,25 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
 
   normalize(l.input_norm, residual_, rows, normed_);
   show_input(model::Site::kQkv, normed_);
-  pack(normed_, rows);
+  tile(normed_, rows);
   linear(l.q, normed_, rows, q_);
   linear(l.k, normed_, rows, k_);
   linear(l.v, normed_, rows, v_);
   attend(index, plan);
   show_input(model::Site::kO, attended_);
-  pack(attended_, rows);
+  tile(attended_, rows);
   linear(l.o, attended_, rows, update_);
   add_residual(rows);
 
   normalize(l.post_norm, residual_, rows, normed_);
   show_input(model::Site::kGateUp, normed_);
-  pack(normed_, rows);
+  tile(normed_, rows);
   linear(l.gate, normed_, rows, gate_);
   linear(l.up, normed_, rows, up_);
   const std::size_t inner = z(l.gate.weight->rows);
   for_rows(rows, [&](std::size_t r) { kernels_->silu_mul(gate_.row(r), up_.row(r), inner); });
   show_input(model::Site::kDown, gate_);
-  pack(gate_, rows);
+  tile(gate_, rows);
   linear(l.down, gate_, rows, update_);
   add_residual(rows);
 }
@@ -291,13 +291,13 @@ void Forward::normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBu
   });
 }
 
-void Forward::pack(RowBuffer& x, std::int64_t rows) {
+void Forward::tile(RowBuffer& x, std::int64_t rows) {
   if (rows == 1) return;
-  const std::size_t tile = kernels_->token_tile, k = z(x.columns());
+  const std::size_t tile = kernels_->tile_width, k = z(x.columns());
   pool_->for_pieces((z(rows) + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int) {
     const std::size_t first = begin * tile, count = std::min(z(rows), end * tile) - first;
-    kernels_->pack_tokens(x.row(first), x.stride(), count, k,
-                          packed_.data() + kernels::packed_floats(first, tile, k));
+    kernels_->tile_tokens(x.row(first), x.stride(), count, k,
+                          tiled_.data() + kernels::tiled_floats(first, tile, k));
   });
 }
 
@@ -311,7 +311,7 @@ void Forward::linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowB
 void Forward::linear_panel(const Linear& linear, std::size_t begin, std::size_t end, RowBuffer& x,
                            std::size_t rows, RowBuffer& y, Scratch& scratch) {
   const model::Weight& w = *linear.weight;
-  const std::size_t k = z(w.columns), tile = rows == 1 ? kStreamedRows : kernels_->row_tile;
+  const std::size_t k = z(w.columns), tile = rows == 1 ? kStreamedRows : kernels_->tile_height;
   for (std::size_t r = begin; r < end; r += tile) {
     const std::size_t count = std::min(tile, end - r);
     for (std::size_t i = 0; i < count; ++i) {
@@ -321,13 +321,12 @@ void Forward::linear_panel(const Linear& linear, std::size_t begin, std::size_t 
     if (rows == 1) {
       kernels_->matvec(scratch.rows.data(), row_stride_, count, x.row(0), k, y.row(0) + r);
     } else {
-      kernels_->pack_rows(scratch.rows.data(), row_stride_, count, k,
-                          scratch.panel.data() + kernels::packed_floats(r - begin, tile, k));
+      kernels_->tile_rows(scratch.rows.data(), row_stride_, count, k,
+                          scratch.panel.data() + kernels::tiled_floats(r - begin, tile, k));
     }
   }
   if (rows > 1) {
-    kernels_->matmul(scratch.panel.data(), end - begin, packed_.data(), rows, k, y.row(0) + begin,
-                     y.stride());
+    kernels_->matmul(scratch.panel.data(), end - begin, tiled_.data(), rows, k, y.row(0) + begin, y.stride());
   }
   if (linear.bias.empty()) return;
   for (std::size_t t = 0; t < rows; ++t)
@@ -345,7 +344,7 @@ std::uint64_t Forward::workspace_bytes() const {
                              &cosine_, &sine_, &last_, &logits_}) {
     n += b->bytes();
   }
-  n += packed_.bytes();
+  n += tiled_.bytes();
   for (const Scratch& s : scratch_) n += s.rows.bytes() + s.panel.bytes() + s.attention.bytes();
   return n;
 }

@@ -63,7 +63,7 @@ class Forward {
   /// What one thread needs for itself.
   struct Scratch {
     AlignedBuffer<float> rows;   // dequantized rows of a weight: a tile of them
-    AlignedBuffer<float> panel;  // packed tiles
+    AlignedBuffer<float> panel;  // their tiles
     AlignedBuffer<float> attention;
     std::vector<const float*> k_pages, v_pages;
   };
@@ -88,7 +88,7 @@ class Forward {
   void plan_attention(const RowPlan& plan);
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
   /// Makes x ready for any number of linear() calls with the same rows.
-  void pack(RowBuffer& x, std::int64_t rows);
+  void tile(RowBuffer& x, std::int64_t rows);
   void linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowBuffer& y);
   void linear_panel(const Linear& linear, std::size_t begin, std::size_t end, RowBuffer& x, std::size_t rows,
                     RowBuffer& y, Scratch& scratch);
@@ -117,7 +117,7 @@ class Forward {
   RowBuffer cosine_, sine_;      // head_dim / 2
   RowBuffer last_;               // wanted rows only: hidden_size
   RowBuffer logits_;             // wanted rows only: vocab_size
-  AlignedBuffer<float> packed_;  // the rows that linear() multiplies, as matmul wants them
+  AlignedBuffer<float> tiled_;   // the rows that linear() multiplies, as matmul wants them
   std::vector<AttentionTask> tasks_;
   std::vector<Scratch> scratch_;  // by worker
 };

@@ -196,7 +196,8 @@ struct Emulated {
 }  // namespace
 
 const KernelTable& emulated_sixteen_lanes() {
-  static const KernelTable table = vector::make_table<Emulated>(Isa::kAvx512);
+  static const KernelTable table = vector::make_table<Emulated>(
+      Isa::kAvx512, {kernels_for(Isa::kScalar).quantize_row, kernels_for(Isa::kScalar).packed_matmul});
   return table;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/cpu.h"
 #include "formats/quant_type.h"
+#include "kernels/packed.h"
 
 namespace wring::kernels {
 
@@ -44,8 +45,8 @@ struct AttentionArgs {
 /// Floats of scratch that attention needs for one call of these sizes.
 std::size_t attention_scratch_floats(int queries, int group, int head_dim, int value_dim);
 
-/// Floats that `count` rows (or tokens) of k take when packed in tiles of `tile`.
-constexpr std::size_t packed_floats(std::size_t count, std::size_t tile, std::size_t k) {
+/// Floats that `count` rows (or tokens) of k take when laid out in tiles of `tile`.
+constexpr std::size_t tiled_floats(std::size_t count, std::size_t tile, std::size_t k) {
   return (count + tile - 1) / tile * tile * ((k + 15) / 16 * 16);
 }
 
@@ -57,21 +58,27 @@ struct KernelTable {
   /// has_dequantize(type).
   void (*dequantize)(formats::QuantType type, const void* src, float* dst, std::size_t n);
 
-  /// matmul takes w in tiles of row_tile rows and x in tiles of token_tile tokens, packed by these two into
-  /// packed_floats(...) floats, 64-byte aligned. Each level has its own layout; packing whole tiles one by
-  /// one gives the same as packing all at once.
-  std::size_t row_tile, token_tile;
-  void (*pack_rows)(const float* w, std::size_t stride, std::size_t rows, std::size_t k, float* packed);
-  void (*pack_tokens)(const float* x, std::size_t stride, std::size_t tokens, std::size_t k, float* packed);
+  /// matmul takes w in tiles of tile_height rows and x in tiles of tile_width tokens, laid out by these two
+  /// in tiled_floats(...) floats, 64-byte aligned. Each level has its own layout; laying whole tiles one by
+  /// one gives the same as laying all at once.
+  std::size_t tile_height, tile_width;
+  void (*tile_rows)(const float* w, std::size_t stride, std::size_t rows, std::size_t k, float* tiled);
+  void (*tile_tokens)(const float* x, std::size_t stride, std::size_t tokens, std::size_t k, float* tiled);
 
-  /// y[t * y_stride + r] = Σ_k w[r, k] · x[t, k] for r < rows, t < tokens, in the order above, of packed
+  /// y[t * y_stride + r] = Σ_k w[r, k] · x[t, k] for r < rows, t < tokens, in the order above, of tiled
   /// operands.
-  void (*matmul)(const float* packed_w, std::size_t rows, const float* packed_x, std::size_t tokens,
+  void (*matmul)(const float* tiled_w, std::size_t rows, const float* tiled_x, std::size_t tokens,
                  std::size_t k, float* y, std::size_t y_stride);
 
-  /// The same for one token, of unpacked operands: y[r] = Σ_k w[r * w_stride + k] · x[k].
+  /// The same for one token, of plain operands: y[r] = Σ_k w[r * w_stride + k] · x[k].
   void (*matvec)(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k,
                  float* y);
+
+  /// Packed mode (kernels/packed.h). codes (n), scales and sums (n / 32) of n activations; n % 32 == 0.
+  void (*quantize_row)(const float* x, std::size_t n, std::int8_t* codes, float* scales, float* sums);
+  /// y[t * y_stride + r] for r < rows, t < tokens, from groups of 16 rows (pack_group), 64-byte aligned.
+  void (*packed_matmul)(formats::QuantType type, const std::byte* groups, std::size_t rows,
+                        const QuantizedRows& x, std::size_t tokens, float* y, std::size_t y_stride);
 
   /// y = x · weight / sqrt(mean(x²) + eps), n values; x may be y. weight_offset is added to each weight first
   /// (Gemma: 1).

@@ -27,7 +27,12 @@ double add_log(float max, double sum);
 
 namespace avx2 {
 const KernelTable& table();
-}
+
+void quantize_row(const float* x, std::size_t n, std::int8_t* codes, float* scales, float* sums);
+void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
+                   std::size_t tokens, float* y, std::size_t y_stride);
+
+}  // namespace avx2
 
 namespace avx512 {
 const KernelTable& table();

@@ -8,20 +8,20 @@
 namespace wring::kernels {
 namespace {
 
-/// y of `tokens` rows of `y_stride`, through the packed path, or the unpacked one for a single token.
+/// y of `tokens` rows of `y_stride`, through tiles, and by matvec too for a single token.
 void multiply(const KernelTable& table, const float* w, std::size_t stride, std::size_t rows, const float* x,
               std::size_t tokens, std::size_t k, float* y, std::size_t y_stride) {
-  // NaN where the packing must not leave anything unwritten.
-  AlignedBuffer<float> packed_w, packed_x;
-  const std::size_t w_floats = packed_floats(rows, table.row_tile, k);
-  const std::size_t x_floats = packed_floats(tokens, table.token_tile, k);
-  packed_w.reserve(w_floats);
-  packed_x.reserve(x_floats);
-  std::fill_n(packed_w.data(), w_floats, NAN);
-  std::fill_n(packed_x.data(), x_floats, NAN);
-  table.pack_rows(w, stride, rows, k, packed_w.data());
-  table.pack_tokens(x, stride, tokens, k, packed_x.data());
-  table.matmul(packed_w.data(), rows, packed_x.data(), tokens, k, y, y_stride);
+  // NaN where tiling must not leave anything unwritten.
+  AlignedBuffer<float> tiled_w, tiled_x;
+  const std::size_t w_floats = tiled_floats(rows, table.tile_height, k);
+  const std::size_t x_floats = tiled_floats(tokens, table.tile_width, k);
+  tiled_w.reserve(w_floats);
+  tiled_x.reserve(x_floats);
+  std::fill_n(tiled_w.data(), w_floats, NAN);
+  std::fill_n(tiled_x.data(), x_floats, NAN);
+  table.tile_rows(w, stride, rows, k, tiled_w.data());
+  table.tile_tokens(x, stride, tokens, k, tiled_x.data());
+  table.matmul(tiled_w.data(), rows, tiled_x.data(), tokens, k, y, y_stride);
   if (tokens != 1) return;
   std::vector<float> alone(rows);
   table.matvec(w, stride, rows, x, k, alone.data());

@@ -5,7 +5,7 @@
 namespace wring::kernels::avx2 {
 
 const KernelTable& table() {
-  static constexpr KernelTable kTable = vector::make_table<Vec>(Isa::kAvx2);
+  static constexpr KernelTable kTable = vector::make_table<Vec>(Isa::kAvx2, {quantize_row, packed_matmul});
   return kTable;
 }
 

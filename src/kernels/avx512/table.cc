@@ -6,7 +6,8 @@
 namespace wring::kernels::avx512 {
 
 const KernelTable& table() {
-  static constexpr KernelTable kTable = vector::make_table<Vec>(Isa::kAvx512);
+  static constexpr KernelTable kTable =
+      vector::make_table<Vec>(Isa::kAvx512, {avx2::quantize_row, avx2::packed_matmul});
   return kTable;
 }
 

@@ -10,15 +10,15 @@
 
 namespace wring::kernels::scalar {
 
-void pack(const float* from, std::size_t stride, std::size_t count, std::size_t k, float* to) {
-  for (std::size_t i = 0; i < count; ++i) std::copy_n(from + i * stride, k, to + packed_floats(i, 1, k));
+void tile(const float* from, std::size_t stride, std::size_t count, std::size_t k, float* to) {
+  for (std::size_t i = 0; i < count; ++i) std::copy_n(from + i * stride, k, to + tiled_floats(i, 1, k));
 }
 
-void matmul(const float* packed_w, std::size_t rows, const float* packed_x, std::size_t tokens, std::size_t k,
+void matmul(const float* tiled_w, std::size_t rows, const float* tiled_x, std::size_t tokens, std::size_t k,
             float* y, std::size_t y_stride) {
-  const std::size_t stride = packed_floats(1, 1, k);
+  const std::size_t stride = tiled_floats(1, 1, k);
   for (std::size_t t = 0; t < tokens; ++t)
-    matvec(packed_w, stride, rows, packed_x + t * stride, k, y + t * y_stride);
+    matvec(tiled_w, stride, rows, tiled_x + t * stride, k, y + t * y_stride);
 }
 
 void matvec(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k, float* y) {

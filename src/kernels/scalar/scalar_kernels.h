@@ -7,10 +7,13 @@
 
 namespace wring::kernels::scalar {
 
-void pack(const float* from, std::size_t stride, std::size_t count, std::size_t k, float* to);
-void matmul(const float* packed_w, std::size_t rows, const float* packed_x, std::size_t tokens, std::size_t k,
+void tile(const float* from, std::size_t stride, std::size_t count, std::size_t k, float* to);
+void matmul(const float* tiled_w, std::size_t rows, const float* tiled_x, std::size_t tokens, std::size_t k,
             float* y, std::size_t y_stride);
 void matvec(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k, float* y);
+void quantize_row(const float* x, std::size_t n, std::int8_t* codes, float* scales, float* sums);
+void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
+                   std::size_t tokens, float* y, std::size_t y_stride);
 void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y);
 void add(float* x, const float* y, std::size_t n);
 void silu_mul(float* gate, const float* up, std::size_t n);

@@ -1,6 +1,6 @@
 // The matrix product in exact mode's order, as a template over a level's vector class V.
 //
-// The lanes run along k, so that lane i of a group of 16 is partial sum i. Both operands are packed tile by
+// The lanes run along k, so that lane i of a group of 16 is partial sum i. Both operands are laid out tile by
 // tile, [tile][pass][group of 16][row or token][lane], so that the inner loop reads two plain streams. With 8
 // lanes a tile is taken in two passes, first lanes 0 … 7 of each group, then 8 … 15: half a row tile stays in
 // the first-level cache while the tokens stream past it, and 4 rows by 3 tokens need 12 accumulators and 7
@@ -27,8 +27,8 @@ struct Matmul {
 
   /// `count` rows of k floats into tiles of T; missing floats become `pad`, missing rows 0.
   template <int T>
-  static void pack(const float* from, std::size_t stride, std::size_t count, std::size_t k, float pad,
-                   float* to) {
+  static void lay(const float* from, std::size_t stride, std::size_t count, std::size_t k, float pad,
+                  float* to) {
     const std::size_t groups = (k + 15) / 16;
     for (std::size_t tile = 0; tile < count; tile += T) {
       for (int pass = 0; pass < kPasses; ++pass) {
@@ -51,13 +51,13 @@ struct Matmul {
     }
   }
 
-  static void pack_rows(const float* w, std::size_t stride, std::size_t rows, std::size_t k, float* packed) {
-    pack<kRows>(w, stride, rows, k, 0.0F, packed);
+  static void tile_rows(const float* w, std::size_t stride, std::size_t rows, std::size_t k, float* tiled) {
+    lay<kRows>(w, stride, rows, k, 0.0F, tiled);
   }
   /// 0 · −0 is −0, the one product that changes no partial sum: not even one of −0.
-  static void pack_tokens(const float* x, std::size_t stride, std::size_t tokens, std::size_t k,
-                          float* packed) {
-    pack<kTokens>(x, stride, tokens, k, -0.0F, packed);
+  static void tile_tokens(const float* x, std::size_t stride, std::size_t tokens, std::size_t k,
+                          float* tiled) {
+    lay<kTokens>(x, stride, tokens, k, -0.0F, tiled);
   }
 
   /// `groups` times one vector of each row and token into the sums `parts`, read first unless `fresh`. A
@@ -151,7 +151,7 @@ struct Matmul {
     }
   }
 
-  /// R rows by one token, unpacked: as many streams from memory, both halves of a group at once.
+  /// R rows by one token, of plain operands: as many streams from memory, both halves of a group at once.
   template <int R>
   static void rows_by_one(const float* w, std::size_t w_stride, const float* x, std::size_t k, float* y) {
     F acc[R][kPasses];

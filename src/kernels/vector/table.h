@@ -9,17 +9,25 @@
 
 namespace wring::kernels::vector {
 
+/// Packed mode's, which are no templates.
+struct PackedFunctions {
+  decltype(KernelTable::quantize_row) quantize_row;
+  decltype(KernelTable::packed_matmul) packed_matmul;
+};
+
 template <class V>
-constexpr KernelTable make_table(Isa isa) {
+constexpr KernelTable make_table(Isa isa, PackedFunctions packed) {
   return {
       .isa = isa,
       .dequantize = Dequantize<V>::run,
-      .row_tile = Matmul<V>::kRows,
-      .token_tile = Matmul<V>::kTokens,
-      .pack_rows = Matmul<V>::pack_rows,
-      .pack_tokens = Matmul<V>::pack_tokens,
+      .tile_height = Matmul<V>::kRows,
+      .tile_width = Matmul<V>::kTokens,
+      .tile_rows = Matmul<V>::tile_rows,
+      .tile_tokens = Matmul<V>::tile_tokens,
       .matmul = Matmul<V>::run,
       .matvec = Matmul<V>::matvec,
+      .quantize_row = packed.quantize_row,
+      .packed_matmul = packed.packed_matmul,
       .rms_norm = Elementwise<V>::rms_norm,
       .add = Elementwise<V>::add,
       .silu_mul = Elementwise<V>::silu_mul,

@@ -1,0 +1,204 @@
+// Packed mode: every level gives scalar's bits for every type and shape, extreme codes included, and scalar
+// gives the product of the dequantized weights with the quantized activations.
+#include "kernels/packed.h"
+
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "base/aligned_buffer.h"
+#include "base/floats.h"
+#include "formats/block_layouts.h"
+#include "kernels/test_support.h"
+
+namespace wring::kernels {
+namespace {
+
+using formats::QuantType;
+
+constexpr QuantType kTypes[] = {QuantType::kQ4_K, QuantType::kQ6_K, QuantType::kQ8_0};
+
+void set_scales(QuantType type, std::byte* block, std::mt19937& random) {
+  const auto scale = [&] {
+    return float_to_f16(std::ldexp(1.0F + static_cast<float>(random() % 1000) / 1000, -6));
+  };
+  switch (type) {
+    case QuantType::kQ4_K:
+      reinterpret_cast<formats::BlockQ4_K*>(block)->d = scale();
+      reinterpret_cast<formats::BlockQ4_K*>(block)->dmin = scale();
+      break;
+    case QuantType::kQ6_K:
+      reinterpret_cast<formats::BlockQ6_K*>(block)->d = scale();
+      break;
+    default:
+      reinterpret_cast<formats::BlockQ8_0*>(block)->d = scale();
+  }
+}
+
+/// rows × columns of a type in a file's layout: random bits in the codes, or all of them `fill`.
+struct Weights {
+  Weights(QuantType t, std::size_t r, std::size_t c, unsigned seed, int fill = -1)
+      : type(t), rows(r), columns(c) {
+    std::mt19937 random(seed);
+    row_bytes = static_cast<std::size_t>(formats::bytes_of(type, 1, columns));
+    file.resize(rows * row_bytes);
+    for (std::byte& b : file) b = static_cast<std::byte>(fill < 0 ? random() : static_cast<unsigned>(fill));
+    const std::size_t block = formats::info_of(type).block_bytes;
+    for (std::size_t at = 0; at < file.size(); at += block) set_scales(type, file.data() + at, random);
+    const std::size_t group = packed_group_bytes(type, columns);
+    packed.reserve((rows + 15) / 16 * group);
+    for (std::size_t first = 0; first < rows; first += 16) {
+      const std::byte* pointers[16] = {};
+      for (std::size_t i = 0; i < 16 && first + i < rows; ++i)
+        pointers[i] = file.data() + (first + i) * row_bytes;
+      pack_group(type, pointers, columns, packed.data() + first / 16 * group);
+    }
+  }
+  QuantType type;
+  std::size_t rows, columns, row_bytes;
+  std::vector<std::byte> file;
+  AlignedBuffer<std::byte> packed;
+};
+
+struct Activations {
+  Activations(const KernelTable& table, const std::vector<float>& x, std::size_t columns)
+      : codes(x.size()), scales(x.size() / 32), sums(x.size() / 32) {
+    for (std::size_t at = 0; at < x.size(); at += columns)
+      table.quantize_row(x.data() + at, columns, codes.data() + at, scales.data() + at / 32,
+                         sums.data() + at / 32);
+    rows = {codes.data(), scales.data(), sums.data(), columns};
+  }
+  std::vector<std::int8_t> codes;
+  std::vector<float> scales, sums;
+  QuantizedRows rows;
+};
+
+std::vector<float> product(const KernelTable& table, const Weights& w, const QuantizedRows& x,
+                           std::size_t tokens) {
+  std::vector<float> y(tokens * (w.rows + 3), -1.0F);
+  table.packed_matmul(w.type, w.packed.data(), w.rows, x, tokens, y.data(), w.rows + 3);
+  return y;
+}
+
+TEST(Packed, EveryLevelGivesScalarsBitsForEveryShape) {
+  const std::tuple<std::size_t, std::size_t, std::size_t> shapes[] = {
+      {1, 256, 1}, {16, 256, 2}, {17, 512, 3}, {40, 768, 5}, {16, 1536, 7}, {33, 256, 64}, {16, 2048, 100}};
+  for (const QuantType type : kTypes) {
+    for (auto [rows, columns, tokens] : shapes) {
+      if (type == QuantType::kQ8_0)
+        columns += columns % 512 == 0 ? 32 : 96;  // a last chunk that is not whole
+      const Weights w(type, rows, columns, 1);
+      const Activations x(reference(), random_values(tokens * columns, 2), columns);
+      const auto expected = product(reference(), w, x.rows, tokens);
+      for (const Level& level : levels()) {
+        EXPECT_TRUE(same_bits(expected, product(*level.table, w, x.rows, tokens)))
+            << level.name << ' ' << formats::name_of(type) << ' ' << rows << 'x' << columns << 'x' << tokens;
+      }
+    }
+  }
+}
+
+TEST(Packed, ExtremeCodesDoNotSaturate) {
+  // All-ones and all-zeros bit patterns are the largest and smallest codes of a type; 0x80 is −128 in Q8_0.
+  for (const QuantType type : kTypes) {
+    for (const int fill : {0x00, 0xFF, 0x7F, 0x80}) {
+      const Weights w(type, 16, 256, 3, fill);
+      for (const int code : {127, -127}) {
+        Activations x(reference(), std::vector<float>(256 * 3, 1.0F), 256);
+        for (std::size_t i = 0; i < x.codes.size(); ++i) x.codes[i] = static_cast<std::int8_t>(code);
+        const auto expected = product(reference(), w, x.rows, 3);
+        for (const Level& level : levels()) {
+          EXPECT_TRUE(same_bits(expected, product(*level.table, w, x.rows, 3)))
+              << level.name << ' ' << formats::name_of(type) << " fill " << fill << " code " << code;
+        }
+      }
+    }
+  }
+}
+
+TEST(Packed, ScalarIsTheProductOfDequantizedWeightsAndQuantizedActivations) {
+  for (const QuantType type : kTypes) {
+    constexpr std::size_t kRows = 21, kColumns = 512, kTokens = 2;
+    const Weights w(type, kRows, kColumns, 4);
+    const Activations x(reference(), random_values(kTokens * kColumns, 5, 10.0F), kColumns);
+    const auto y = product(reference(), w, x.rows, kTokens);
+    for (std::size_t r = 0; r < kRows; ++r) {
+      std::vector<float> row(kColumns);
+      reference().dequantize(type, w.file.data() + r * w.row_bytes, row.data(), kColumns);
+      for (std::size_t t = 0; t < kTokens; ++t) {
+        double sum = 0, size = 0;
+        for (std::size_t c = 0; c < kColumns; ++c) {
+          const double term = static_cast<double>(row[c]) * x.codes[t * kColumns + c] *
+                              static_cast<double>(x.scales[(t * kColumns + c) / 32]);
+          sum += term;
+          size += std::fabs(term);
+        }
+        // Q4_K's scale·q and min parts are larger than their difference.
+        EXPECT_NEAR(y[t * (kRows + 3) + r], sum, 1e-5 * size) << formats::name_of(type) << " row " << r;
+      }
+    }
+  }
+}
+
+TEST(Packed, ARowAndATokenDoNotDependOnTheirCompany) {
+  for (const QuantType type : kTypes) {
+    constexpr std::size_t kRows = 32, kColumns = 512, kTokens = 11;
+    const Weights w(type, kRows, kColumns, 6);
+    const Activations x(reference(), random_values(kTokens * kColumns, 7), kColumns);
+    for (const Level& level : levels()) {
+      const auto together = product(*level.table, w, x.rows, kTokens);
+      for (std::size_t t = 0; t < kTokens; ++t) {
+        const auto alone = product(*level.table, w, x.rows.from(t), 1);
+        EXPECT_TRUE(same_bits(together.data() + t * (kRows + 3), alone.data(), kRows))
+            << level.name << ' ' << t;
+        float second[16];
+        level.table->packed_matmul(type, w.packed.data() + packed_group_bytes(type, kColumns), 16,
+                                   x.rows.from(t), 1, second, 16);
+        EXPECT_TRUE(same_bits(alone.data() + 16, second, 16)) << level.name << ' ' << t;
+      }
+    }
+  }
+}
+
+TEST(Packed, ActivationsAreRoundedToTheNearestOf255Codes) {
+  auto x = random_values(32 * 40, 8);
+  x[5] = -x[7];
+  const Activations q(reference(), x, x.size());
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    float largest = 0;
+    for (std::size_t j = i / 32 * 32; j < i / 32 * 32 + 32; ++j) largest = std::max(largest, std::fabs(x[j]));
+    EXPECT_EQ(q.scales[i / 32], largest / 127.0F);
+    EXPECT_LE(std::fabs(q.codes[i]), 127);
+    EXPECT_LE(std::fabs(q.codes[i] * q.scales[i / 32] - x[i]), 0.5001F * q.scales[i / 32]);
+  }
+}
+
+TEST(Packed, QuantizedActivationsAreTheSameOnEveryLevelWhateverTheyHold) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::vector<float> x = random_values(32 * 64, 9, 1e30F);
+  x[3] = NAN;
+  x[40] = kInfinity;
+  x[70] = -kInfinity;
+  for (int i = 96; i < 128; ++i) x[i] = 0.0F;
+  for (int i = 128; i < 160; ++i) x[i] = 1e-40F;
+  for (int i = 160; i < 192; ++i) x[i] = std::numeric_limits<float>::max();
+  for (int i = 192; i < 224; ++i) x[i] = static_cast<float>(i - 192) + 0.5F;  // halves go to even
+  x[192] = 127.0F;
+  const Activations expected(reference(), x, x.size());
+  EXPECT_TRUE(std::isnan(expected.scales[0]) && std::isnan(expected.scales[1]) &&
+              std::isnan(expected.sums[2]));
+  EXPECT_EQ(expected.scales[3], 0.0F);
+  EXPECT_EQ(expected.scales[4], 0.0F);
+  EXPECT_EQ(expected.codes[160], 127);
+  EXPECT_EQ(expected.codes[193], 2);
+  EXPECT_EQ(expected.codes[194], 2);
+  for (const Level& level : levels()) {
+    const Activations got(*level.table, x, x.size());
+    EXPECT_EQ(expected.codes, got.codes) << level.name;
+    EXPECT_TRUE(same_bits(expected.scales, got.scales)) << level.name;
+    EXPECT_TRUE(same_bits(expected.sums, got.sums)) << level.name;
+  }
+}
+
+}  // namespace
+}  // namespace wring::kernels

@@ -1,0 +1,133 @@
+// Packed mode's reference: one code at a time, in the order that kernels/packed.h defines.
+#include "kernels/packed.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/floats.h"
+#include "kernels/levels.h"
+#include "kernels/scalar/scalar_kernels.h"
+
+namespace wring::kernels::scalar {
+namespace {
+
+using formats::QuantType;
+
+// Up to 256 columns of a group, taken apart.
+struct Chunk {
+  int columns = 256;
+  int block = 32;         // columns of a scale
+  bool has_mins = false;  // one for 32 columns
+  int codes[16][256];     // [row][column]
+  float scales[16][16];   // [block][row]
+  float mins[8][16];      // [32 columns][row]
+};
+
+int nibble(const std::uint8_t (*qs)[kStepBytes], int row, int column) {
+  const int step = column / 4;
+  return qs[step / 2][4 * row + column % 4] >> (step % 2 * 4) & 15;
+}
+
+void take(const GroupQ4_K& g, Chunk& chunk) {
+  chunk.has_mins = true;
+  for (int row = 0; row < 16; ++row) {
+    for (int b = 0; b < 8; ++b) {
+      const int high = g.high[b / 2][row] >> (b % 2 * 4);
+      const int scale = (g.low[b][row] & 15) | (high & 3) << 4;
+      const int min = g.low[b][row] >> 4 | (high >> 2 & 3) << 4;
+      chunk.scales[b][row] = f16_to_float(g.d[row]) * static_cast<float>(scale);
+      chunk.mins[b][row] = f16_to_float(g.dmin[row]) * static_cast<float>(min);
+    }
+    for (int c = 0; c < 256; ++c) chunk.codes[row][c] = nibble(g.qs, row, c);
+  }
+}
+
+void take(const GroupQ6_K& g, Chunk& chunk) {
+  chunk.block = 16;
+  for (int row = 0; row < 16; ++row) {
+    for (int b = 0; b < 16; ++b)
+      chunk.scales[b][row] = f16_to_float(g.d[row]) * static_cast<float>(g.scales[b][row]);
+    for (int c = 0; c < 256; ++c) {
+      const int high = g.qh[c / 16][4 * row + c % 4] >> (c / 4 % 4 * 2) & 3;
+      chunk.codes[row][c] = (nibble(g.ql, row, c) | high << 4) - 32;
+    }
+  }
+}
+
+void take(const GroupQ8_0* g, Chunk& chunk) {
+  for (int row = 0; row < 16; ++row) {
+    for (int b = 0; b < chunk.columns / 32; ++b) chunk.scales[b][row] = f16_to_float(g[b].d[row]);
+    for (int c = 0; c < chunk.columns; ++c) chunk.codes[row][c] = g[c / 32].qs[c % 32 / 4][4 * row + c % 4];
+  }
+}
+
+void take(QuantType type, const std::byte* group, std::size_t first_column, Chunk& chunk) {
+  switch (type) {
+    case QuantType::kQ4_K:
+      return take(reinterpret_cast<const GroupQ4_K*>(group)[first_column / 256], chunk);
+    case QuantType::kQ6_K:
+      return take(reinterpret_cast<const GroupQ6_K*>(group)[first_column / 256], chunk);
+    default:
+      return take(reinterpret_cast<const GroupQ8_0*>(group) + first_column / 32, chunk);
+  }
+}
+
+void add_products(const Chunk& chunk, int row, const std::int8_t* codes, const float* scales,
+                  const float* sums, float& y) {
+  for (int at = 0; at < chunk.columns; at += chunk.block) {
+    std::int32_t dot = 0;
+    for (int c = at; c < at + chunk.block; ++c) dot += chunk.codes[row][c] * codes[c];
+    y = std::fma(static_cast<float>(dot), chunk.scales[at / chunk.block][row] * scales[at / 32], y);
+    if (chunk.has_mins) y = std::fma(-chunk.mins[at / 32][row], sums[at / 32], y);
+  }
+}
+
+}  // namespace
+
+void quantize_row(const float* x, std::size_t n, std::int8_t* codes, float* scales, float* sums) {
+  for (std::size_t at = 0; at < n; at += 32, codes += 32) {
+    float largest = 0;
+    bool finite = true;
+    for (std::size_t i = 0; i < 32; ++i) {
+      finite = finite && std::isfinite(x[at + i]);
+      largest = std::max(largest, std::fabs(x[at + i]));
+    }
+    float scale = largest / 127.0F;
+    float inverse = 127.0F / largest;
+    if (!finite || scale < std::numeric_limits<float>::min()) {
+      scale = finite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
+      inverse = 0;
+    }
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < 32; ++i) {
+      codes[i] = inverse == 0 ? std::int8_t{0} : static_cast<std::int8_t>(std::lrint(x[at + i] * inverse));
+      sum += codes[i];
+    }
+    scales[at / 32] = scale;
+    sums[at / 32] = scale * static_cast<float>(sum);
+  }
+}
+
+void packed_matmul(QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
+                   std::size_t tokens, float* y, std::size_t y_stride) {
+  const std::size_t group_bytes = packed_group_bytes(type, x.columns);
+  for (std::size_t r = 0; r < rows; r += kGroupRows, groups += group_bytes) {
+    for (std::size_t at = 0; at < x.columns; at += 256) {
+      Chunk chunk;
+      chunk.columns = static_cast<int>(std::min<std::size_t>(256, x.columns - at));
+      take(type, groups, at, chunk);
+      for (std::size_t t = 0; t < tokens; ++t) {
+        const QuantizedRows token = x.from(t);
+        for (std::size_t i = r; i < std::min(rows, r + kGroupRows); ++i) {
+          float& sum = y[t * y_stride + i];
+          if (at == 0) sum = 0;
+          add_products(chunk, static_cast<int>(i - r), token.codes + at, token.scales + at / 32,
+                       token.sums + at / 32, sum);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace wring::kernels::scalar
