@@ -74,8 +74,8 @@ struct KernelTable {
   void (*matvec)(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k,
                  float* y);
 
-  /// Packed mode (kernels/packed.h). codes (n), scales and sums (n / 32) of n activations; n % 32 == 0.
-  void (*quantize_row)(const float* x, std::size_t n, std::int8_t* codes, float* scales, float* sums);
+  /// Packed mode (kernels/packed.h). Codes x, (out.columns) activations, % 32 == 0, into row `token` of out.
+  void (*quantize_row)(const float* x, const QuantizedRows& out, std::size_t token);
   /// y[t * y_stride + r] for r < rows, t < tokens, from groups of 16 rows (pack_group), 64-byte aligned.
   void (*packed_matmul)(formats::QuantType type, const std::byte* groups, std::size_t rows,
                         const QuantizedRows& x, std::size_t tokens, float* y, std::size_t y_stride);

@@ -28,7 +28,7 @@ double add_log(float max, double sum);
 namespace avx2 {
 const KernelTable& table();
 
-void quantize_row(const float* x, std::size_t n, std::int8_t* codes, float* scales, float* sums);
+void quantize_row(const float* x, const QuantizedRows& out, std::size_t token);
 void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
                    std::size_t tokens, float* y, std::size_t y_stride);
 

@@ -14,20 +14,33 @@
 
 namespace wring::kernels {
 
-/// Activations in codes −127 … 127 with one float32 scale for 32: (rows, columns), columns % 32 == 0, rows
-/// one after the other. A block with a NaN or an infinity has scale NaN and codes 0; one whose scale would
-/// not be a normal number is all 0.
+inline constexpr std::size_t kChunkColumns = 256;
+
+/// 256 activations of one token: codes −127 … 127 with one float32 scale for 32. A block of 32 with a NaN or
+/// an infinity has scale NaN and codes 0; one whose scale would not be a normal number is all 0.
+struct alignas(64) ActivationChunk {
+  std::int8_t codes[kChunkColumns];
+  float scales[8];
+  float sums[8];               // scale · Σ codes of the 32
+  std::int32_t code_sums[16];  // Σ codes of each 16
+};
+
+/// Rows of quantized activations, (columns / 256 rounded up, tokens) chunks: the tokens of a chunk lie side
+/// by side, as tiles of a product read them. Of a last chunk that is not whole the rest is never read.
 struct QuantizedRows {
-  std::int8_t* codes;  // (rows, columns)
-  float* scales;       // (rows, columns / 32)
-  float* sums;         // the same: scale · Σ codes
+  ActivationChunk* chunks;
+  std::size_t tokens;  // of the buffer: from one chunk of a token to its next
   std::size_t columns;
 
-  /// The same rows from row `first` on.
-  QuantizedRows from(std::size_t first) const {
-    return {codes + first * columns, scales + first * (columns / 32), sums + first * (columns / 32), columns};
-  }
+  ActivationChunk* at(std::size_t chunk, std::size_t token) const { return chunks + chunk * tokens + token; }
+  /// The same from token `first` on.
+  QuantizedRows from(std::size_t first) const { return {chunks + first, tokens, columns}; }
 };
+
+/// Chunks that rows of `columns` take.
+constexpr std::size_t chunks_of(std::size_t columns) {
+  return (columns + kChunkColumns - 1) / kChunkColumns;
+}
 
 bool has_packed(formats::QuantType type);
 

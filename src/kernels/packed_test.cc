@@ -62,14 +62,21 @@ struct Weights {
 
 struct Activations {
   Activations(const KernelTable& table, const std::vector<float>& x, std::size_t columns)
-      : codes(x.size()), scales(x.size() / 32), sums(x.size() / 32) {
-    for (std::size_t at = 0; at < x.size(); at += columns)
-      table.quantize_row(x.data() + at, columns, codes.data() + at, scales.data() + at / 32,
-                         sums.data() + at / 32);
-    rows = {codes.data(), scales.data(), sums.data(), columns};
+      : tokens(x.size() / columns), buffer(chunks_of(columns) * tokens) {
+    std::memset(static_cast<void*>(buffer.data()), 0, chunks_of(columns) * tokens * sizeof(ActivationChunk));
+    rows = {buffer.data(), tokens, columns};
+    for (std::size_t t = 0; t < tokens; ++t) table.quantize_row(x.data() + t * columns, rows, t);
   }
-  std::vector<std::int8_t> codes;
-  std::vector<float> scales, sums;
+  const ActivationChunk& chunk(std::size_t token, std::size_t column) const {
+    return *rows.at(column / 256, token);
+  }
+  float scale(std::size_t token, std::size_t column) const {
+    return chunk(token, column).scales[column % 256 / 32];
+  }
+  int code(std::size_t token, std::size_t column) const { return chunk(token, column).codes[column % 256]; }
+
+  std::size_t tokens;
+  AlignedBuffer<ActivationChunk> buffer;
   QuantizedRows rows;
 };
 
@@ -105,7 +112,11 @@ TEST(Packed, ExtremeCodesDoNotSaturate) {
       const Weights w(type, 16, 256, 3, fill);
       for (const int code : {127, -127}) {
         Activations x(reference(), std::vector<float>(256 * 3, 1.0F), 256);
-        for (std::size_t i = 0; i < x.codes.size(); ++i) x.codes[i] = static_cast<std::int8_t>(code);
+        for (std::size_t t = 0; t < 3; ++t) {
+          ActivationChunk& chunk = *x.rows.at(0, t);
+          std::fill_n(chunk.codes, 256, static_cast<std::int8_t>(code));
+          std::fill_n(chunk.code_sums, 16, 16 * code);
+        }
         const auto expected = product(reference(), w, x.rows, 3);
         for (const Level& level : levels()) {
           EXPECT_TRUE(same_bits(expected, product(*level.table, w, x.rows, 3)))
@@ -128,8 +139,7 @@ TEST(Packed, ScalarIsTheProductOfDequantizedWeightsAndQuantizedActivations) {
       for (std::size_t t = 0; t < kTokens; ++t) {
         double sum = 0, size = 0;
         for (std::size_t c = 0; c < kColumns; ++c) {
-          const double term = static_cast<double>(row[c]) * x.codes[t * kColumns + c] *
-                              static_cast<double>(x.scales[(t * kColumns + c) / 32]);
+          const double term = static_cast<double>(row[c]) * x.code(t, c) * static_cast<double>(x.scale(t, c));
           sum += term;
           size += std::fabs(term);
         }
@@ -167,9 +177,10 @@ TEST(Packed, ActivationsAreRoundedToTheNearestOf255Codes) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     float largest = 0;
     for (std::size_t j = i / 32 * 32; j < i / 32 * 32 + 32; ++j) largest = std::max(largest, std::fabs(x[j]));
-    EXPECT_EQ(q.scales[i / 32], largest / 127.0F);
-    EXPECT_LE(std::fabs(q.codes[i]), 127);
-    EXPECT_LE(std::fabs(q.codes[i] * q.scales[i / 32] - x[i]), 0.5001F * q.scales[i / 32]);
+    const float scale = q.scale(0, i);
+    EXPECT_EQ(scale, largest / 127.0F);
+    EXPECT_LE(std::abs(q.code(0, i)), 127);
+    EXPECT_LE(std::fabs(static_cast<float>(q.code(0, i)) * scale - x[i]), 0.5001F * scale);
   }
 }
 
@@ -185,18 +196,24 @@ TEST(Packed, QuantizedActivationsAreTheSameOnEveryLevelWhateverTheyHold) {
   for (int i = 192; i < 224; ++i) x[i] = static_cast<float>(i - 192) + 0.5F;  // halves go to even
   x[192] = 127.0F;
   const Activations expected(reference(), x, x.size());
-  EXPECT_TRUE(std::isnan(expected.scales[0]) && std::isnan(expected.scales[1]) &&
-              std::isnan(expected.sums[2]));
-  EXPECT_EQ(expected.scales[3], 0.0F);
-  EXPECT_EQ(expected.scales[4], 0.0F);
-  EXPECT_EQ(expected.codes[160], 127);
-  EXPECT_EQ(expected.codes[193], 2);
-  EXPECT_EQ(expected.codes[194], 2);
+  for (const std::size_t bad : {0, 32, 64}) {
+    EXPECT_TRUE(std::isnan(expected.scale(0, bad)));
+    EXPECT_EQ(expected.code(0, bad + 1), 0);
+  }
+  EXPECT_EQ(expected.scale(0, 96), 0.0F);
+  EXPECT_EQ(expected.scale(0, 128), 0.0F);
+  EXPECT_EQ(expected.code(0, 160), 127);
+  EXPECT_EQ(expected.code(0, 193), 2);
+  EXPECT_EQ(expected.code(0, 194), 2);
   for (const Level& level : levels()) {
     const Activations got(*level.table, x, x.size());
-    EXPECT_EQ(expected.codes, got.codes) << level.name;
-    EXPECT_TRUE(same_bits(expected.scales, got.scales)) << level.name;
-    EXPECT_TRUE(same_bits(expected.sums, got.sums)) << level.name;
+    for (std::size_t at = 0; at < x.size(); at += 256) {
+      const ActivationChunk &a = expected.chunk(0, at), &b = got.chunk(0, at);
+      EXPECT_EQ(std::memcmp(a.codes, b.codes, sizeof(a.codes)), 0) << level.name;
+      EXPECT_EQ(std::memcmp(a.code_sums, b.code_sums, sizeof(a.code_sums)), 0) << level.name;
+      EXPECT_TRUE(same_bits(a.scales, b.scales, 8)) << level.name;
+      EXPECT_TRUE(same_bits(a.sums, b.sums, 8)) << level.name;
+    }
   }
 }
 

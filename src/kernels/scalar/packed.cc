@@ -73,20 +73,21 @@ void take(QuantType type, const std::byte* group, std::size_t first_column, Chun
   }
 }
 
-void add_products(const Chunk& chunk, int row, const std::int8_t* codes, const float* scales,
-                  const float* sums, float& y) {
+void add_products(const Chunk& chunk, int row, const ActivationChunk& x, float& y) {
   for (int at = 0; at < chunk.columns; at += chunk.block) {
     std::int32_t dot = 0;
-    for (int c = at; c < at + chunk.block; ++c) dot += chunk.codes[row][c] * codes[c];
-    y = std::fma(static_cast<float>(dot), chunk.scales[at / chunk.block][row] * scales[at / 32], y);
-    if (chunk.has_mins) y = std::fma(-chunk.mins[at / 32][row], sums[at / 32], y);
+    for (int c = at; c < at + chunk.block; ++c) dot += chunk.codes[row][c] * x.codes[c];
+    y = std::fma(static_cast<float>(dot), chunk.scales[at / chunk.block][row] * x.scales[at / 32], y);
+    if (chunk.has_mins) y = std::fma(-chunk.mins[at / 32][row], x.sums[at / 32], y);
   }
 }
 
 }  // namespace
 
-void quantize_row(const float* x, std::size_t n, std::int8_t* codes, float* scales, float* sums) {
-  for (std::size_t at = 0; at < n; at += 32, codes += 32) {
+void quantize_row(const float* x, const QuantizedRows& out, std::size_t token) {
+  for (std::size_t at = 0; at < out.columns; at += 32) {
+    ActivationChunk& chunk = *out.at(at / kChunkColumns, token);
+    const std::size_t inner = at % kChunkColumns;
     float largest = 0;
     bool finite = true;
     for (std::size_t i = 0; i < 32; ++i) {
@@ -99,13 +100,16 @@ void quantize_row(const float* x, std::size_t n, std::int8_t* codes, float* scal
       scale = finite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
       inverse = 0;
     }
-    std::int32_t sum = 0;
+    std::int32_t sums[2] = {0, 0};
     for (std::size_t i = 0; i < 32; ++i) {
-      codes[i] = inverse == 0 ? std::int8_t{0} : static_cast<std::int8_t>(std::lrint(x[at + i] * inverse));
-      sum += codes[i];
+      const auto code = inverse == 0 ? 0 : static_cast<std::int32_t>(std::lrint(x[at + i] * inverse));
+      chunk.codes[inner + i] = static_cast<std::int8_t>(code);
+      sums[i / 16] += code;
     }
-    scales[at / 32] = scale;
-    sums[at / 32] = scale * static_cast<float>(sum);
+    chunk.code_sums[inner / 16] = sums[0];
+    chunk.code_sums[inner / 16 + 1] = sums[1];
+    chunk.scales[inner / 32] = scale;
+    chunk.sums[inner / 32] = scale * static_cast<float>(sums[0] + sums[1]);
   }
 }
 
@@ -118,12 +122,10 @@ void packed_matmul(QuantType type, const std::byte* groups, std::size_t rows, co
       chunk.columns = static_cast<int>(std::min<std::size_t>(256, x.columns - at));
       take(type, groups, at, chunk);
       for (std::size_t t = 0; t < tokens; ++t) {
-        const QuantizedRows token = x.from(t);
         for (std::size_t i = r; i < std::min(rows, r + kGroupRows); ++i) {
           float& sum = y[t * y_stride + i];
           if (at == 0) sum = 0;
-          add_products(chunk, static_cast<int>(i - r), token.codes + at, token.scales + at / 32,
-                       token.sums + at / 32, sum);
+          add_products(chunk, static_cast<int>(i - r), *x.at(at / 256, t), sum);
         }
       }
     }

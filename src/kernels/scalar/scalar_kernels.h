@@ -11,7 +11,7 @@ void tile(const float* from, std::size_t stride, std::size_t count, std::size_t 
 void matmul(const float* tiled_w, std::size_t rows, const float* tiled_x, std::size_t tokens, std::size_t k,
             float* y, std::size_t y_stride);
 void matvec(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k, float* y);
-void quantize_row(const float* x, std::size_t n, std::int8_t* codes, float* scales, float* sums);
+void quantize_row(const float* x, const QuantizedRows& out, std::size_t token);
 void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
                    std::size_t tokens, float* y, std::size_t y_stride);
 void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y);
