@@ -18,25 +18,24 @@ using nlohmann::ordered_json;
 
 struct Options {
   Common common;
+  engine::ComputeMode compute = engine::ComputeMode::kPacked;
   std::vector<std::string> models;
   lab::SpeedProtocol protocol;
-  std::string compute = "exact";
 };
 
 int run(const Options& o) {
-  check_compute(o.compute);
   std::vector<model::Model> models;
   for (const std::string& path : o.models) models.push_back(open_model(path));
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::vector<engine::Engine*> pointers;
   for (const model::Model& m : models) {
-    engines.push_back(
-        std::make_unique<engine::Engine>(m, engine::EngineOptions{.threads = o.common.threads}));
+    engines.push_back(std::make_unique<engine::Engine>(
+        m, engine::EngineOptions{.compute = o.compute, .threads = o.common.threads}));
     pointers.push_back(engines.back().get());
   }
   const lab::MachinePeaks peaks = lab::measure_peaks(engines.front()->pool());
   const auto rows = lab::measure_speed(pointers, o.protocol, terminal_progress());
-  ordered_json out = {{"compute", o.compute},
+  ordered_json out = {{"compute", compute_mode_name(o.compute)},
                       {"isa", isa_name(choose_isa())},
                       {"threads", engines.front()->pool().threads()},
                       {"read_bandwidth_gbps", peaks.read_bandwidth_gbps},
@@ -45,9 +44,9 @@ int run(const Options& o) {
   std::string text = fmt::format(
       "{} mode, {}, {} threads; read bandwidth {:.1f} GB/s, fp32 peak {:.1f} G multiply-adds/s\n"
       "{:32} {:>6} {:>5} {:>18} {:>24} {:>24} {:>10}\n",
-      o.compute, isa_name(choose_isa()), engines.front()->pool().threads(), peaks.read_bandwidth_gbps,
-      peaks.fp32_gmacs, "model", "prompt", "batch", "TTFT ms", "prefill tokens/s", "decode tokens/s",
-      "of peak");
+      compute_mode_name(o.compute), isa_name(choose_isa()), engines.front()->pool().threads(),
+      peaks.read_bandwidth_gbps, peaks.fp32_gmacs, "model", "prompt", "batch", "TTFT ms", "prefill tokens/s",
+      "decode tokens/s", "of peak");
   for (std::size_t m = 0; m < models.size(); ++m) {
     for (const lab::SpeedRow& r : rows[m]) {
       const double share =
@@ -108,7 +107,7 @@ void add_bench(CLI::App& app) {
   c->add_option("--runs", o->protocol.runs, "runs that count, after 2 warm-ups")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  c->add_option("--compute", o->compute, "compute mode: exact")->capture_default_str();
+  add_compute(*c, o->compute);
 }
 
 }  // namespace wring::cli

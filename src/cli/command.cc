@@ -4,10 +4,12 @@
 
 #include <charconv>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "engine/engine.h"
 
 namespace wring::cli {
 namespace {
@@ -76,10 +78,14 @@ std::vector<std::int32_t> parse_ids(const std::string& text) {
   return ids;
 }
 
-void check_compute(const std::string& mode) {
-  if (mode == "exact") return;
-  throw Error(ErrorCode::kNotSupported, fmt::format("compute mode {} is not supported", mode), "--compute",
-              "use exact");
+CLI::Option* add_compute(CLI::App& command, engine::ComputeMode& mode) {
+  const std::map<std::string, engine::ComputeMode> names = {{"exact", engine::ComputeMode::kExact},
+                                                            {"packed", engine::ComputeMode::kPacked}};
+  return command
+      .add_option("--compute", mode,
+                  "exact: what the format loses; packed: what a user gets, activations in 8 bits")
+      ->transform(CLI::CheckedTransformer(names).description("exact|packed"))
+      ->default_str(std::string(engine::compute_mode_name(mode)));
 }
 
 std::string human_bytes(double bytes) {

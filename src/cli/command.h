@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/progress.h"
+#include "engine/compute_mode.h"
 
 namespace wring::cli {
 
@@ -42,8 +43,8 @@ void clear_progress();
 /// "1,2,3" → ids. Errors: kUsage naming the part that is not a number.
 std::vector<std::int32_t> parse_ids(const std::string& text);
 
-/// Errors: kNotSupported for a compute mode other than "exact".
-void check_compute(const std::string& mode);
+/// The flag --compute of a command that computes with a model.
+CLI::Option* add_compute(CLI::App& command, engine::ComputeMode& mode);
 
 /// 1234567 → "1.2 MB"; GB are 10⁹ bytes.
 std::string human_bytes(double bytes);

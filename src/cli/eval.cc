@@ -24,7 +24,8 @@ using nlohmann::json;
 
 struct Options {
   Common common;
-  std::string model, against, compute = "exact", protocol = "documents", positions = "32";
+  engine::ComputeMode compute = engine::ComputeMode::kExact;
+  std::string model, against, protocol = "documents", positions = "32";
   std::vector<std::string> texts;
   std::int64_t context = 0;
 };
@@ -77,7 +78,7 @@ std::string text_of(const evaluate::EvalSummary& s, const json& out) {
 void add_conditions(json& out, const Options& o, const engine::ModelFiles& files, std::int64_t context,
                     double seconds, double tokens) {
   out["model"] = o.model;
-  out["compute"] = o.compute;
+  out["compute"] = compute_mode_name(o.compute);
   out["protocol"] = o.protocol;
   out["context"] = context;
   out["isa"] = isa_name(choose_isa());
@@ -90,7 +91,7 @@ int llama(const Options& o, const engine::ModelFiles& files, const evaluate::Tex
           std::int64_t context) {
   const auto windows = evaluate::llama_windows(texts, files.require_tokenizer(), context,
                                                files.model.config().max_position_embeddings);
-  engine::Engine engine(files.model, {.threads = o.common.threads});
+  engine::Engine engine(files.model, {.compute = o.compute, .threads = o.common.threads});
   evaluate::EngineScorer scorer(engine);
   const double start = now_seconds();
   const evaluate::PerplexityResult r = evaluate::llama_perplexity(scorer, windows, terminal_progress());
@@ -99,10 +100,10 @@ int llama(const Options& o, const engine::ModelFiles& files, const evaluate::Tex
   if (o.common.json) {
     print_json(out);
   } else {
-    print(
-        fmt::format("{} windows of {} tokens, second halves scored: NLL {:.5f}, perplexity {:.4f} ({} mode, "
-                    "{:.0f} tokens/s)\n",
-                    r.windows, context, r.nll, r.ppl, o.compute, out["tokens_per_s"].get<double>()));
+    print(fmt::format(
+        "{} windows of {} tokens, second halves scored: NLL {:.5f}, perplexity {:.4f} ({} mode, "
+        "{:.0f} tokens/s)\n",
+        r.windows, context, r.nll, r.ppl, compute_mode_name(o.compute), out["tokens_per_s"].get<double>()));
   }
   return 0;
 }
@@ -127,13 +128,13 @@ int documents(const Options& o, const engine::ModelFiles& files, const evaluate:
     }
     engine::Engine engine(other.model, {.threads = o.common.threads});
     evaluate::EngineScorer scorer(engine);
-    const evaluate::ReferenceKey key = {other.model.path().string(), evaluate::tokenized_hash(docs),
-                                        o.compute, run.positions};
+    const evaluate::ReferenceKey key = {other.model.path().string(), evaluate::tokenized_hash(docs), "exact",
+                                        run.positions};
     reference = evaluate::record_reference(scorer, docs, key, {}, terminal_progress());
     reference_results = evaluate::reference_results(*reference, docs);
     run.reference = &*reference;
   }
-  engine::Engine engine(files.model, {.threads = o.common.threads});
+  engine::Engine engine(files.model, {.compute = o.compute, .threads = o.common.threads});
   const double start = now_seconds();
   const evaluate::EvalSummary summary =
       evaluate::summarize(run_all(engine, run, "evaluating"), reference_results);
@@ -151,7 +152,6 @@ int documents(const Options& o, const engine::ModelFiles& files, const evaluate:
 }
 
 int run(const Options& o) {
-  check_compute(o.compute);
   const engine::ModelFiles files = open_model_files(o.model);
   const std::int64_t limit = files.model.config().max_position_embeddings;
   const std::int64_t context =
@@ -179,7 +179,7 @@ void add_eval(CLI::App& app) {
   c->add_option("--text", o->texts, "texts: .txt (one document) or JSONL with {\"id\",\"domain\",\"text\"}")
       ->required();
   c->add_option("--against", o->against, "reference model, evaluated in the same mode");
-  c->add_option("--compute", o->compute, "compute mode: exact")->capture_default_str();
+  add_compute(*c, o->compute);
   c->add_option(
        "--context", o->context,
        "tokens of a document (default: 1024, llama protocol 512, or the model's context if that is less)")

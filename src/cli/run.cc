@@ -19,7 +19,8 @@ using engine::TokenId;
 
 struct Options {
   Common common;
-  std::string model, prompt, ids, compute = "exact";
+  engine::ComputeMode compute = engine::ComputeMode::kPacked;
+  std::string model, prompt, ids;
   std::int64_t tokens = 256;
   bool raw = false, ignore_eos = false;
   engine::SamplingParams sampling;
@@ -35,7 +36,9 @@ struct Reply {
 class Session {
  public:
   Session(const Options& o, const engine::ModelFiles& files)
-      : options_(o), files_(files), engine_(files.model, {.threads = o.common.threads}) {}
+      : options_(o),
+        files_(files),
+        engine_(files.model, {.compute = o.compute, .threads = o.common.threads}) {}
 
   /// Generates a reply to `prompt`; `on_text` gets its text piece by piece.
   Reply reply(std::vector<TokenId> prompt, const std::function<void(std::string_view)>& on_text) {
@@ -106,7 +109,7 @@ int answer(const Options& o, const engine::ModelFiles& files) {
     out["ids"] = r.ids;
     out["finish_reason"] = engine::finish_reason_name(r.reason);
     out["prompt_tokens"] = prompt_size;
-    out["compute"] = o.compute;
+    out["compute"] = compute_mode_name(o.compute);
     out["prefill_tokens_per_s"] = prefill;
     out["decode_tokens_per_s"] = decode;
     print_json(out);
@@ -115,7 +118,7 @@ int answer(const Options& o, const engine::ModelFiles& files) {
   if (!files.tokenizer) print(fmt::format("{}", fmt::join(r.ids, ",")));
   print("\n");
   note(fmt::format("[{} tokens in, {} out; prefill {:.1f} tokens/s, decode {:.1f} tokens/s, {} mode]\n",
-                   prompt_size, r.ids.size(), prefill, decode, o.compute));
+                   prompt_size, r.ids.size(), prefill, decode, compute_mode_name(o.compute)));
   return 0;
 }
 
@@ -137,7 +140,6 @@ int chat(const Options& o, const engine::ModelFiles& files) {
 }
 
 int run(const Options& o, bool has_prompt) {
-  check_compute(o.compute);
   if (has_prompt && !o.ids.empty()) throw Error(ErrorCode::kUsage, "give either --prompt or --ids");
   const engine::ModelFiles files = open_model_files(o.model);
   return has_prompt || !o.ids.empty() ? answer(o, files) : chat(o, files);
@@ -160,7 +162,7 @@ void add_run(CLI::App& app) {
       ->capture_default_str();
   c->add_flag("--raw", o->raw, "do not use the chat template");
   c->add_flag("--ignore-eos", o->ignore_eos, "go on after end-of-reply tokens");
-  c->add_option("--compute", o->compute, "compute mode: exact")->capture_default_str();
+  add_compute(*c, o->compute);
   c->add_option("--temperature", o->sampling.temperature, "0 is greedy")->capture_default_str();
   c->add_option("--top-k", o->sampling.top_k, "sample from the k most likely tokens; 0: all")
       ->capture_default_str();

@@ -24,6 +24,8 @@ std::string_view compute_mode_name(ComputeMode mode) {
   switch (mode) {
     case ComputeMode::kExact:
       return "exact";
+    case ComputeMode::kPacked:
+      return "packed";
   }
   return "?";
 }
@@ -33,8 +35,9 @@ struct Engine::State {
       : model(&m),
         compute(options.compute),
         pool(threads_or_default(options.threads)),
-        cache(m.spec(), options.kv_bytes),
-        forward(m, cache, pool) {}
+        cache(m.spec(), options.compute == ComputeMode::kExact ? formats::QuantType::kF32 : options.kv_type,
+              options.kv_bytes),
+        forward(m, options.compute, cache, pool) {}
 
   const model::Model* model;
   ComputeMode compute;
@@ -160,7 +163,7 @@ void Engine::commit(SequenceId sequence, std::int64_t n) {
 }
 
 Engine::Memory Engine::memory() const {
-  return {state_->model->payload_bytes(), state_->cache.used_bytes(), state_->forward.workspace_bytes()};
+  return {state_->forward.weights_bytes(), state_->cache.used_bytes(), state_->forward.workspace_bytes()};
 }
 
 }  // namespace wring::engine

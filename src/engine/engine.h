@@ -12,20 +12,19 @@
 
 #include "base/thread_pool.h"
 #include "engine/batch.h"
+#include "engine/compute_mode.h"
 #include "engine/observer.h"
+#include "formats/quant_type.h"
 #include "model/model.h"
 
 namespace wring::engine {
-
-/// How weights meet activations. `exact`: weights dequantized on the fly, float32 activations and cache: what
-/// the format loses.
-enum class ComputeMode { kExact };
-std::string_view compute_mode_name(ComputeMode mode);
 
 struct EngineOptions {
   ComputeMode compute = ComputeMode::kExact;
   int threads = 0;             // 0: default_threads()
   std::uint64_t kv_bytes = 0;  // limit of the cache; 0: no limit but memory's
+  /// Type of cached keys and values in packed mode: F32, F16 or BF16. Exact mode's are F32.
+  formats::QuantType kv_type = formats::QuantType::kF16;
 };
 
 class Engine {
@@ -56,7 +55,7 @@ class Engine {
   void commit(SequenceId sequence, std::int64_t n);
 
   struct Memory {
-    std::uint64_t weights_bytes = 0;  // touched by a step; mapped from the file in exact mode
+    std::uint64_t weights_bytes = 0;  // touched by a step: mapped from the file, or in arenas
     std::uint64_t kv_bytes = 0;       // pages in use
     std::uint64_t workspace_bytes = 0;
   };

@@ -11,10 +11,6 @@
 namespace wring::engine {
 namespace {
 
-// A panel of dequantized rows should stay in a core's second-level cache while all tokens pass over it.
-constexpr std::size_t kPanelBytes = 128 << 10;
-// Rows that are dequantized before they meet a single token: enough for the kernel's streams.
-constexpr std::size_t kStreamedRows = 8;
 // Queries of one attention task: enough to reuse each loaded key, few enough to share a prompt among threads.
 constexpr std::int64_t kTaskQueries = 32;
 // Rows of element-wise work handed to a thread at a time.
@@ -26,42 +22,45 @@ std::size_t z(std::int64_t n) {
 
 }  // namespace
 
-Forward::Forward(const model::Model& model, KvCache& cache, ThreadPool& pool)
+Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool)
     : model_(&model), cache_(&cache), pool_(&pool), kernels_(&kernels::kernels()) {
   const model::ModelSpec& spec = model.spec();
   embedding_ = &model.weight(spec.embedding + ".weight");
-  if (!kernels::has_dequantize(embedding_->type())) make_linear(spec.head);  // says what is missing
+  if (!kernels::has_dequantize(embedding_->type())) {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("type {} cannot be computed with", formats::name_of(embedding_->type())),
+                fmt::format("{}, tensor {}", embedding_->tensor->file, embedding_->tensor->name));
+  }
+  const auto linear = [&](const model::LinearSpec& l) { return Linear(model, l, mode, pool); };
   for (const model::LayerSpec& l : spec.layers) {
     Layer layer;
     layer.attention = &l.attention;
     layer.input_norm = make_norm(l.input_norm);
     layer.post_norm = make_norm(l.post_attention_norm);
-    layer.q = make_linear(l.attention.q);
-    layer.k = make_linear(l.attention.k);
-    layer.v = make_linear(l.attention.v);
-    layer.o = make_linear(l.attention.o);
-    layer.gate = make_linear(l.mlp.gate);
-    layer.up = make_linear(l.mlp.up);
-    layer.down = make_linear(l.mlp.down);
+    layer.q = linear(l.attention.q);
+    layer.k = linear(l.attention.k);
+    layer.v = linear(l.attention.v);
+    layer.o = linear(l.attention.o);
+    layer.gate = linear(l.mlp.gate);
+    layer.up = linear(l.mlp.up);
+    layer.down = linear(l.mlp.down);
     layers_.push_back(std::move(layer));
   }
   final_norm_ = make_norm(spec.final_norm);
-  head_ = make_linear(spec.head);
+  head_ = linear(spec.head);
   scratch_.resize(z(pool.threads()));
-  std::size_t columns = 0, panel = 0;
-  const auto widen = [&](const Linear& m) {
-    columns = std::max(columns, z(m.weight->columns));
-    panel = std::max(panel, kernels::tiled_floats(m.panel_rows, kernels_->tile_height, z(m.weight->columns)));
-  };
+  linear_scratch_.resize(z(pool.threads()));
+  for_each_linear([&](const Linear& l) {
+    for (LinearScratch& s : linear_scratch_) l.reserve(s);
+  });
+}
+
+template <class F>
+void Forward::for_each_linear(F&& f) const {
   for (const Layer& l : layers_) {
-    for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) widen(*m);
+    for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) f(*m);
   }
-  widen(head_);
-  row_stride_ = (columns + 15) / 16 * 16;
-  for (Scratch& s : scratch_) {
-    s.rows.reserve(std::max(kernels_->tile_height, kStreamedRows) * row_stride_);
-    s.panel.reserve(panel);
-  }
+  f(head_);
 }
 
 std::vector<float> Forward::read_vector(const std::string& name) {
@@ -69,31 +68,6 @@ std::vector<float> Forward::read_vector(const std::string& name) {
   std::vector<float> values(z(w.columns));
   kernels_->dequantize(w.type(), w.tensor->data.data(), values.data(), values.size());
   return values;
-}
-
-Forward::Linear Forward::make_linear(const model::LinearSpec& spec) {
-  Linear linear;
-  linear.weight = &model_->weight(spec.name + ".weight");
-  if (!kernels::has_dequantize(linear.weight->type())) {
-    throw Error(ErrorCode::kNotSupported,
-                fmt::format("type {} cannot be computed with", formats::name_of(linear.weight->type())),
-                fmt::format("{}, tensor {}", linear.weight->tensor->file, linear.weight->tensor->name));
-  }
-  if (spec.bias) {
-    linear.bias = read_vector(spec.name + ".bias");
-    if (const int head_dim = linear.weight->paired_head_dim; head_dim > 0) {
-      const std::vector<float> stored = linear.bias;  // in the order of the weight's stored rows
-      for (std::size_t i = 0; i < stored.size(); ++i) {
-        linear.bias[i] = stored[z(model::paired_row(static_cast<std::int64_t>(i), head_dim))];
-      }
-    }
-  }
-  // As many panels as threads share evenly, all of about one size.
-  const std::size_t tile = kernels_->tile_height, threads = z(pool_->threads()), rows = z(spec.rows);
-  const std::size_t fit = std::max(kPanelBytes / (sizeof(float) * z(spec.columns)), tile);
-  const std::size_t panels = (rows + fit * threads - 1) / (fit * threads) * threads;
-  linear.panel_rows = (rows + panels * tile - 1) / (panels * tile) * tile;
-  return linear;
 }
 
 Forward::Norm Forward::make_norm(const model::NormSpec& spec) {
@@ -119,8 +93,7 @@ void Forward::reserve(const RowPlan& plan) {
                                                             a.head_dim, a.head_dim));
     }
   }
-  for (RowBuffer* b : {&normed_, &attended_, &gate_})
-    tiled_.reserve(kernels::tiled_floats(rows, kernels_->tile_width, z(b->columns())));
+  for (RowBuffer* b : {&normed_, &attended_, &gate_}) input_.reserve(rows, z(b->columns()));
   const auto half = static_cast<std::int64_t>(spec.rope_inverse_frequencies.size());
   cosine_.reserve(rows, half);
   sine_.reserve(rows, half);
@@ -165,8 +138,7 @@ Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
   for (std::size_t i = 0; i < z(wanted); ++i)
     std::memcpy(last_.row(i), residual_.row(z(plan.wanted_rows[i])), row_bytes);
   normalize(final_norm_, last_, wanted, last_);
-  tile(last_, wanted);
-  linear(head_, last_, wanted, logits_);
+  multiply(last_, wanted, {{&head_, &logits_}});
   return logits_.rows(wanted);
 }
 
@@ -207,26 +179,19 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
 
   normalize(l.input_norm, residual_, rows, normed_);
   show_input(model::Site::kQkv, normed_);
-  tile(normed_, rows);
-  linear(l.q, normed_, rows, q_);
-  linear(l.k, normed_, rows, k_);
-  linear(l.v, normed_, rows, v_);
+  multiply(normed_, rows, {{&l.q, &q_}, {&l.k, &k_}, {&l.v, &v_}});
   attend(index, plan);
   show_input(model::Site::kO, attended_);
-  tile(attended_, rows);
-  linear(l.o, attended_, rows, update_);
+  multiply(attended_, rows, {{&l.o, &update_}});
   add_residual(rows);
 
   normalize(l.post_norm, residual_, rows, normed_);
   show_input(model::Site::kGateUp, normed_);
-  tile(normed_, rows);
-  linear(l.gate, normed_, rows, gate_);
-  linear(l.up, normed_, rows, up_);
-  const std::size_t inner = z(l.gate.weight->rows);
+  multiply(normed_, rows, {{&l.gate, &gate_}, {&l.up, &up_}});
+  const std::size_t inner = l.gate.rows();
   for_rows(rows, [&](std::size_t r) { kernels_->silu_mul(gate_.row(r), up_.row(r), inner); });
   show_input(model::Site::kDown, gate_);
-  tile(gate_, rows);
-  linear(l.down, gate_, rows, update_);
+  multiply(gate_, rows, {{&l.down, &update_}});
   add_residual(rows);
 }
 
@@ -246,7 +211,7 @@ void Forward::attend(int index, const RowPlan& plan) {
       for (int h = 0; h < a.num_kv_heads; ++h) {
         float* k = k_.row(row) + z(h) * head_dim;
         kernels_->rope_half(k, cosine, sine, half);
-        kernels_->store_kv(k, v_.row(row) + z(h) * head_dim, a.head_dim, a.head_dim, slot,
+        kernels_->store_kv(cache_->type(), k, v_.row(row) + z(h) * head_dim, a.head_dim, a.head_dim, slot,
                            cache_->keys(page, index, h), cache_->values(page, index, h));
       }
     });
@@ -276,6 +241,7 @@ void Forward::attend_task(int index, const AttentionTask& task, Scratch& scratch
   args.group = group;
   args.head_dim = args.value_dim = a.head_dim;
   args.first_position = first_position;
+  args.kv_type = cache_->type();
   args.k_pages = scratch.k_pages.data();
   args.v_pages = scratch.v_pages.data();
   args.scale = a.scale;
@@ -291,46 +257,11 @@ void Forward::normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBu
   });
 }
 
-void Forward::tile(RowBuffer& x, std::int64_t rows) {
-  if (rows == 1) return;
-  const std::size_t tile = kernels_->tile_width, k = z(x.columns());
-  pool_->for_pieces((z(rows) + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int) {
-    const std::size_t first = begin * tile, count = std::min(z(rows), end * tile) - first;
-    kernels_->tile_tokens(x.row(first), x.stride(), count, k,
-                          tiled_.data() + kernels::tiled_floats(first, tile, k));
-  });
-}
-
-void Forward::linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowBuffer& y) {
-  pool_->for_pieces(z(linear.weight->rows), linear.panel_rows,
-                    [&](std::size_t begin, std::size_t end, int worker) {
-                      linear_panel(linear, begin, end, x, z(rows), y, scratch_[z(worker)]);
-                    });
-}
-
-void Forward::linear_panel(const Linear& linear, std::size_t begin, std::size_t end, RowBuffer& x,
-                           std::size_t rows, RowBuffer& y, Scratch& scratch) {
-  const model::Weight& w = *linear.weight;
-  const std::size_t k = z(w.columns), tile = rows == 1 ? kStreamedRows : kernels_->tile_height;
-  for (std::size_t r = begin; r < end; r += tile) {
-    const std::size_t count = std::min(tile, end - r);
-    for (std::size_t i = 0; i < count; ++i) {
-      kernels_->dequantize(w.type(), w.row_data(static_cast<std::int64_t>(r + i)),
-                           scratch.rows.data() + i * row_stride_, k);
-    }
-    if (rows == 1) {
-      kernels_->matvec(scratch.rows.data(), row_stride_, count, x.row(0), k, y.row(0) + r);
-    } else {
-      kernels_->tile_rows(scratch.rows.data(), row_stride_, count, k,
-                          scratch.panel.data() + kernels::tiled_floats(r - begin, tile, k));
-    }
-  }
-  if (rows > 1) {
-    kernels_->matmul(scratch.panel.data(), end - begin, tiled_.data(), rows, k, y.row(0) + begin, y.stride());
-  }
-  if (linear.bias.empty()) return;
-  for (std::size_t t = 0; t < rows; ++t)
-    kernels_->add(y.row(t) + begin, linear.bias.data() + begin, end - begin);
+void Forward::multiply(RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products) {
+  bool floats = false, codes = false;
+  for (const Product& p : products) (p.map->packed() ? codes : floats) = true;
+  input_.take(x, z(rows), floats, codes, *pool_);
+  for (const Product& p : products) p.map->apply(input_, *p.y, *pool_, linear_scratch_);
 }
 
 void Forward::add_residual(std::int64_t rows) {
@@ -344,9 +275,21 @@ std::uint64_t Forward::workspace_bytes() const {
                              &cosine_, &sine_, &last_, &logits_}) {
     n += b->bytes();
   }
-  n += tiled_.bytes();
-  for (const Scratch& s : scratch_) n += s.rows.bytes() + s.panel.bytes() + s.attention.bytes();
+  n += input_.bytes();
+  for (const Scratch& s : scratch_) n += s.attention.bytes();
+  for (const LinearScratch& s : linear_scratch_) n += s.bytes();
   return n;
+}
+
+std::uint64_t Forward::weights_bytes() const {
+  std::uint64_t mapped = model_->payload_bytes(), arenas = 0;
+  for_each_linear([&](const Linear& l) {
+    if (!l.packed()) return;
+    arenas += l.arena_bytes();
+    // A packed matrix is not read again in the file, unless it is the embedding too.
+    if (&l.weight() != embedding_) mapped -= l.weight().tensor->data.size();
+  });
+  return mapped + arenas;
 }
 
 }  // namespace wring::engine

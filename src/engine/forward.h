@@ -1,14 +1,16 @@
-// The one forward pass: reads a ModelSpec and computes a laid-out batch in exact mode. Nothing here throws:
+// The one forward pass: reads a ModelSpec and computes a laid-out batch. Nothing here throws:
 // everything that can fail was done when the batch was prepared (engine.cc).
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/thread_pool.h"
 #include "engine/batch.h"
 #include "engine/kv_cache.h"
+#include "engine/linear.h"
 #include "engine/observer.h"
 #include "engine/row_buffer.h"
 #include "kernels/kernel_table.h"
@@ -35,7 +37,7 @@ struct RowPlan {
 class Forward {
  public:
   /// Resolves every weight that the spec names. `model`, `cache` and `pool` must outlive this.
-  Forward(const model::Model& model, KvCache& cache, ThreadPool& pool);
+  Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool);
 
   /// Makes room for a plan. The only part that allocates.
   void reserve(const RowPlan& plan);
@@ -44,13 +46,10 @@ class Forward {
   Rows compute(const RowPlan& plan, ForwardObserver* observer) noexcept;
 
   std::uint64_t workspace_bytes() const;
+  /// Bytes of weights: what is read where it is mapped, and the arenas of packed matrices.
+  std::uint64_t weights_bytes() const;
 
  private:
-  struct Linear {
-    const model::Weight* weight = nullptr;
-    std::vector<float> bias;  // empty: none
-    std::size_t panel_rows = 0;
-  };
   struct Norm {
     std::vector<float> weight;
     float offset = 0, eps = 0;
@@ -62,10 +61,8 @@ class Forward {
   };
   /// What one thread needs for itself.
   struct Scratch {
-    AlignedBuffer<float> rows;   // dequantized rows of a weight: a tile of them
-    AlignedBuffer<float> panel;  // their tiles
     AlignedBuffer<float> attention;
-    std::vector<const float*> k_pages, v_pages;
+    std::vector<const void*> k_pages, v_pages;
   };
   /// A piece of attention that one thread does at a time: some queries of one sequence over one key/value
   /// head.
@@ -76,7 +73,6 @@ class Forward {
     int kv_head;
   };
 
-  Linear make_linear(const model::LinearSpec& spec);
   Norm make_norm(const model::NormSpec& spec);
   std::vector<float> read_vector(const std::string& name);
 
@@ -87,13 +83,16 @@ class Forward {
   void attend_task(int index, const AttentionTask& task, Scratch& scratch);
   void plan_attention(const RowPlan& plan);
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
-  /// Makes x ready for any number of linear() calls with the same rows.
-  void tile(RowBuffer& x, std::int64_t rows);
-  void linear(const Linear& linear, RowBuffer& x, std::int64_t rows, RowBuffer& y);
-  void linear_panel(const Linear& linear, std::size_t begin, std::size_t end, RowBuffer& x, std::size_t rows,
-                    RowBuffer& y, Scratch& scratch);
+  /// y_i = W_i x for maps of one site.
+  struct Product {
+    const Linear* map;
+    RowBuffer* y;
+  };
+  void multiply(RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products);
   void add_residual(std::int64_t rows);
   /// f(row) for each of `rows` rows, divided among the threads.
+  template <class F>
+  void for_each_linear(F&& f) const;
   template <class F>
   void for_rows(std::int64_t rows, F&& f);
 
@@ -101,7 +100,6 @@ class Forward {
   KvCache* cache_;
   ThreadPool* pool_;
   const kernels::KernelTable* kernels_;
-  std::size_t row_stride_ = 0;  // of Scratch::rows
 
   const model::Weight* embedding_ = nullptr;
   std::vector<Layer> layers_;
@@ -117,9 +115,10 @@ class Forward {
   RowBuffer cosine_, sine_;      // head_dim / 2
   RowBuffer last_;               // wanted rows only: hidden_size
   RowBuffer logits_;             // wanted rows only: vocab_size
-  AlignedBuffer<float> tiled_;   // the rows that linear() multiplies, as matmul wants them
+  LinearInput input_;
   std::vector<AttentionTask> tasks_;
   std::vector<Scratch> scratch_;  // by worker
+  std::vector<LinearScratch> linear_scratch_;
 };
 
 }  // namespace wring::engine

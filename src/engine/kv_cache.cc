@@ -6,12 +6,13 @@
 
 namespace wring::engine {
 
-KvCache::KvCache(const model::ModelSpec& spec, std::uint64_t limit_bytes) : limit_bytes_(limit_bytes) {
+KvCache::KvCache(const model::ModelSpec& spec, formats::QuantType type, std::uint64_t limit_bytes)
+    : type_(type), value_bytes_(formats::info_of(type).block_bytes), limit_bytes_(limit_bytes) {
   for (const model::LayerSpec& layer : spec.layers) {
-    const std::size_t head_floats =
+    const std::size_t head_values =
         std::size_t{2} * static_cast<std::size_t>(layer.attention.head_dim) * kernels::kPageTokens;
-    layers_.push_back({page_floats_, head_floats, layer.attention.head_dim});
-    page_floats_ += head_floats * static_cast<std::size_t>(layer.attention.num_kv_heads);
+    layers_.push_back({page_values_, head_values, layer.attention.head_dim});
+    page_values_ += head_values * static_cast<std::size_t>(layer.attention.num_kv_heads);
   }
 }
 
@@ -27,7 +28,7 @@ void KvCache::grow(BlockTable& table, std::int64_t positions) {
     }
   }
   while (free_.size() < missing) {
-    pages_.emplace_back(page_floats_);
+    pages_.emplace_back(page_bytes());
     free_.push_back(static_cast<PageId>(pages_.size() - 1));
   }
   for (std::size_t i = 0; i < missing; ++i) {

@@ -19,8 +19,10 @@ using BlockTable = std::vector<PageId>;
 
 class KvCache {
  public:
-  /// `limit_bytes` 0: no limit.
-  KvCache(const model::ModelSpec& spec, std::uint64_t limit_bytes);
+  /// `type`: of keys and values, F32, F16 or BF16. `limit_bytes` 0: no limit.
+  KvCache(const model::ModelSpec& spec, formats::QuantType type, std::uint64_t limit_bytes);
+
+  formats::QuantType type() const { return type_; }
 
   /// Grows `table` to cover `positions`. Errors: kIo if that would pass the limit; `table` is unchanged then.
   void grow(BlockTable& table, std::int64_t positions);
@@ -28,34 +30,36 @@ class KvCache {
   void release(BlockTable& table);
 
   /// The keys of one head in one page, transposed: (head_dim, 64).
-  float* keys(PageId page, int layer, int head) { return at(page, layer, head, 0); }
+  void* keys(PageId page, int layer, int head) { return at(page, layer, head, 0); }
   /// The values: (64, head_dim).
-  float* values(PageId page, int layer, int head) {
+  void* values(PageId page, int layer, int head) {
     return at(
         page, layer, head,
         static_cast<std::size_t>(layers_[static_cast<std::size_t>(layer)].head_dim) * kernels::kPageTokens);
   }
 
   std::uint64_t used_bytes() const { return page_bytes() * (pages_.size() - free_.size()); }
-  std::uint64_t page_bytes() const { return page_floats_ * sizeof(float); }
+  std::uint64_t page_bytes() const { return page_values_ * value_bytes_; }
 
  private:
   struct Layer {
-    std::size_t offset;       // floats from the page's start
-    std::size_t head_floats;  // keys and values of one head
+    std::size_t offset;       // values from the page's start
+    std::size_t head_values;  // keys and values of one head
     int head_dim;
   };
 
-  float* at(PageId page, int layer, int head, std::size_t inner) {
+  void* at(PageId page, int layer, int head, std::size_t inner) {
     const Layer& l = layers_[static_cast<std::size_t>(layer)];
-    return pages_[static_cast<std::size_t>(page)].data() + l.offset +
-           static_cast<std::size_t>(head) * l.head_floats + inner;
+    return pages_[static_cast<std::size_t>(page)].data() +
+           (l.offset + static_cast<std::size_t>(head) * l.head_values + inner) * value_bytes_;
   }
 
+  formats::QuantType type_;
+  std::size_t value_bytes_;
   std::vector<Layer> layers_;
-  std::size_t page_floats_ = 0;
+  std::size_t page_values_ = 0;
   std::uint64_t limit_bytes_;
-  std::vector<AlignedBuffer<float>> pages_;
+  std::vector<AlignedBuffer<std::byte>> pages_;
   std::vector<PageId> free_;
 };
 

@@ -28,6 +28,7 @@ class RowBuffer {
   }
 
   float* row(std::size_t i) { return data_.data() + i * stride_; }
+  const float* row(std::size_t i) const { return data_.data() + i * stride_; }
   std::size_t stride() const { return stride_; }
   std::int64_t columns() const { return columns_; }
   std::size_t bytes() const { return data_.bytes(); }

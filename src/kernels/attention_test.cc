@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "base/floats.h"
 #include "kernels/test_support.h"
 
 namespace wring::kernels {
@@ -18,7 +19,14 @@ struct Shape {
   int window = 0;
   float softcap = 0;
   bool sinks = false;
+  formats::QuantType kv = formats::QuantType::kF32;
 };
+
+float rounded(float value, formats::QuantType type) {
+  if (type == formats::QuantType::kF16) return f16_to_float(float_to_f16(value));
+  if (type == formats::QuantType::kBF16) return bf16_to_float(float_to_bf16(value));
+  return value;
+}
 
 // Keys and values in pages, queries, and one call's arguments.
 class Sequence {
@@ -28,17 +36,23 @@ class Sequence {
     k_ = random_values(n * shape.head_dim, seed, 3.0F);
     v_ = random_values(n * shape.value_dim, seed + 1, 100.0F);
     q_ = random_values(static_cast<std::size_t>(shape.queries) * stride(), seed + 2, 3.0F);
+    // What the cache holds is the truth: the type's own rounding is not attention's error.
+    for (std::vector<float>* values : {&k_, &v_}) {
+      for (float& value : *values) value = rounded(value, shape.kv);
+    }
     sinks_ = random_values(static_cast<std::size_t>(shape.group), seed + 3, 2.0F);
     const std::size_t pages = (n + kPageTokens - 1) / kPageTokens;
     for (std::size_t page = 0; page < pages; ++page) {
-      // What no position was written to holds NaN, as a page handed on from another sequence might.
-      k_pages_.emplace_back(static_cast<std::size_t>(kPageTokens) * shape.head_dim, NAN);
-      v_pages_.emplace_back(static_cast<std::size_t>(kPageTokens) * shape.value_dim, NAN);
+      // What no position was written to holds NaN (all ones, in every type), as a page handed on from another
+      // sequence might.
+      const std::size_t bytes = kPageTokens * formats::info_of(shape.kv).block_bytes;
+      k_pages_.emplace_back(bytes * shape.head_dim, std::byte{0xFF});
+      v_pages_.emplace_back(bytes * shape.value_dim, std::byte{0xFF});
     }
     for (std::size_t i = 0; i < n; ++i) {
-      reference().store_kv(&k_[i * shape.head_dim], &v_[i * shape.value_dim], shape.head_dim, shape.value_dim,
-                           static_cast<int>(i % kPageTokens), k_pages_[i / kPageTokens].data(),
-                           v_pages_[i / kPageTokens].data());
+      reference().store_kv(shape.kv, &k_[i * shape.head_dim], &v_[i * shape.value_dim], shape.head_dim,
+                           shape.value_dim, static_cast<int>(i % kPageTokens),
+                           k_pages_[i / kPageTokens].data(), v_pages_[i / kPageTokens].data());
     }
     for (std::size_t page = 0; page < pages; ++page) {
       const bool below =
@@ -67,6 +81,7 @@ class Sequence {
       args.value_dim = shape_.value_dim;
       args.first_position = shape_.context - shape_.queries + from;
       args.window = shape_.window;
+      args.kv_type = shape_.kv;
       args.k_pages = k_pointers_.data();
       args.v_pages = v_pointers_.data();
       args.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
@@ -120,12 +135,12 @@ class Sequence {
  private:
   Shape shape_;
   std::vector<float> k_, v_, q_, sinks_;
-  std::vector<std::vector<float>> k_pages_, v_pages_;
-  std::vector<const float*> k_pointers_, v_pointers_;
+  std::vector<std::vector<std::byte>> k_pages_, v_pages_;
+  std::vector<const void*> k_pointers_, v_pointers_;
 };
 
 std::vector<Shape> shapes() {
-  return {
+  std::vector<Shape> all = {
       {},
       {.context = 1, .queries = 1, .group = 1},
       {.context = 64, .queries = 64, .group = 1, .head_dim = 16, .value_dim = 8},
@@ -145,6 +160,14 @@ std::vector<Shape> shapes() {
       {.context = 1030, .queries = 1, .group = 5, .head_dim = 128, .value_dim = 64, .window = 7},
       {.context = 1100, .queries = 2, .group = 64, .head_dim = 32, .value_dim = 24},
   };
+  const std::size_t plain = all.size();
+  for (const formats::QuantType kv : {formats::QuantType::kF16, formats::QuantType::kBF16}) {
+    for (std::size_t i = 0; i < plain; ++i) {
+      all.push_back(all[i]);
+      all.back().kv = kv;
+    }
+  }
+  return all;
 }
 
 TEST(Attention, EveryLevelGivesTheReferencesBits) {

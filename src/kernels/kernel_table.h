@@ -30,12 +30,13 @@ struct AttentionArgs {
   int head_dim;  // of q and k
   int value_dim;
   std::int64_t first_position;
-  int window;  // 0: none
-  const float* const*
+  int window;                  // 0: none
+  formats::QuantType kv_type;  // of keys and values: F32, F16 or BF16
+  const void* const*
       k_pages;  // [position / 64] → (head_dim, 64): keys, transposed. Entries below the window may be null.
-  const float* const* v_pages;  // [position / 64] → (64, value_dim)
-  float scale;                  // scores are (q · k) * scale
-  float softcap;                // 0: none; else scores become softcap * tanh(score / softcap)
+  const void* const* v_pages;  // [position / 64] → (64, value_dim)
+  float scale;                 // scores are (q · k) * scale
+  float softcap;               // 0: none; else scores become softcap * tanh(score / softcap)
   const float* sinks;  // (group): one extra logit a head that takes probability and gives nothing; null: none
   float* out;          // query i, head h: out + i * out_stride + h * value_dim
   std::size_t out_stride;
@@ -105,10 +106,10 @@ struct KernelTable {
 
   void (*attention)(const AttentionArgs& args);
 
-  /// Stores one position's key and value: k (head_dim) into column `slot` of the transposed page, v
-  /// (value_dim) into row `slot`.
-  void (*store_kv)(const float* k, const float* v, int head_dim, int value_dim, int slot, float* k_page,
-                   float* v_page);
+  /// Stores one position's key and value in the cache's type: k (head_dim) into column `slot` of the
+  /// transposed page, v (value_dim) into row `slot`.
+  void (*store_kv)(formats::QuantType type, const float* k, const float* v, int head_dim, int value_dim,
+                   int slot, void* k_page, void* v_page);
 
   /// ln Σ exp(x_i), as max x + ln Σ exp(x_i − max x): terms in float32, sums in float64 (16 partial sums as
   /// above). n ≥ 1, no infinities.

@@ -17,8 +17,8 @@ namespace scalar {
 const KernelTable& table();
 
 void dequantize(formats::QuantType type, const void* src, float* dst, std::size_t n);
-void store_kv(const float* k, const float* v, int head_dim, int value_dim, int slot, float* k_page,
-              float* v_page);
+void store_kv(formats::QuantType type, const float* k, const float* v, int head_dim, int value_dim, int slot,
+              void* k_page, void* v_page);
 
 /// max + ln(sum): the last step of log_sum_exp.
 double add_log(float max, double sum);

@@ -1,4 +1,5 @@
-// The definition of attention in exact mode; the vector levels give the same bits.
+// The definition of attention; the vector levels give the same bits. Keys and values are read from the cache
+// in its type, exactly.
 //
 // A query at position p sees the keys lo … p. They are cut into blocks at positions that are multiples of
 // 512. In a block:
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/floats.h"
 #include "kernels/levels.h"
 #include "kernels/scalar/scalar_kernels.h"
 #include "kernels/scalar/scalar_math.h"
@@ -27,9 +29,29 @@ struct Merged {
   float* out = nullptr;  // (value_dim)
 };
 
+// The cache's types are plain; a page's value `i`.
+float cached(formats::QuantType type, const void* page, std::size_t i) {
+  if (type == formats::QuantType::kF32) return static_cast<const float*>(page)[i];
+  const std::uint16_t bits = static_cast<const std::uint16_t*>(page)[i];
+  return type == formats::QuantType::kF16 ? f16_to_float(bits) : bf16_to_float(bits);
+}
+
+void put_cached(formats::QuantType type, void* page, std::size_t i, float value) {
+  if (type == formats::QuantType::kF32) {
+    static_cast<float*>(page)[i] = value;
+  } else {
+    static_cast<std::uint16_t*>(page)[i] =
+        type == formats::QuantType::kF16 ? float_to_f16(value) : float_to_bf16(value);
+  }
+}
+
 float score(const AttentionArgs& args, const float* q, std::int64_t position) {
-  const float* k_column = args.k_pages[position / kPageTokens] + position % kPageTokens;
-  const float s = dot(q, 1, k_column, kPageTokens, static_cast<std::size_t>(args.head_dim)) * args.scale;
+  const void* page = args.k_pages[position / kPageTokens];
+  const auto slot = static_cast<std::size_t>(position % kPageTokens);
+  float p[16] = {};
+  for (std::size_t d = 0; d < static_cast<std::size_t>(args.head_dim); ++d)
+    p[d % 16] = std::fma(q[d], cached(args.kv_type, page, d * kPageTokens + slot), p[d % 16]);
+  const float s = tree_sum(p) * args.scale;
   return args.softcap != 0.0F ? args.softcap * tanh_f32(s / args.softcap) : s;
 }
 
@@ -46,8 +68,10 @@ void take_block(const AttentionArgs& args, const float* q, std::int64_t begin, s
     const std::int64_t position = begin + j;
     const float p = exp_f32(scores[j] - max);
     sums[position % 16] += p;
-    const float* v = args.v_pages[position / kPageTokens] + position % kPageTokens * args.value_dim;
-    for (int d = 0; d < args.value_dim; ++d) block_out[d] = std::fma(p, v[d], block_out[d]);
+    const void* page = args.v_pages[position / kPageTokens];
+    const auto row = static_cast<std::size_t>(position % kPageTokens * args.value_dim);
+    for (int d = 0; d < args.value_dim; ++d)
+      block_out[d] = std::fma(p, cached(args.kv_type, page, row + static_cast<std::size_t>(d)), block_out[d]);
   }
   const float sum = tree_sum(sums);
   if (first) {
@@ -65,6 +89,15 @@ void take_block(const AttentionArgs& args, const float* q, std::int64_t begin, s
 }
 
 }  // namespace
+
+void store_kv(formats::QuantType type, const float* k, const float* v, int head_dim, int value_dim, int slot,
+              void* k_page, void* v_page) {
+  const auto at = static_cast<std::size_t>(slot);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(head_dim); ++d)
+    put_cached(type, k_page, d * kPageTokens + at, k[d]);
+  for (std::size_t d = 0; d < static_cast<std::size_t>(value_dim); ++d)
+    put_cached(type, v_page, at * static_cast<std::size_t>(value_dim) + d, v[d]);
+}
 
 void attention(const AttentionArgs& args) {
   float* scores = args.scratch;

@@ -64,12 +64,6 @@ void rope_pairs(float* x, const float* cosine, const float* sine, std::size_t ha
   for (std::size_t i = 0; i < half; ++i) rotate(x[2 * i], x[2 * i + 1], cosine[i], sine[i]);
 }
 
-void store_kv(const float* k, const float* v, int head_dim, int value_dim, int slot, float* k_page,
-              float* v_page) {
-  for (int d = 0; d < head_dim; ++d) k_page[static_cast<std::ptrdiff_t>(d) * kPageTokens + slot] = k[d];
-  for (int d = 0; d < value_dim; ++d) v_page[static_cast<std::ptrdiff_t>(slot) * value_dim + d] = v[d];
-}
-
 double add_log(float max, double sum) {
   return static_cast<double>(max) + wring::portable_log(sum);
 }

@@ -22,9 +22,39 @@
 
 namespace wring::kernels::vector {
 
+// Elements of the cache: how V reads some of them as floats.
 template <class V>
+struct CachedF32 {
+  using Value = float;
+  static typename V::F load(const float* p) { return V::load(p); }
+  static typename V::F load_first(const float* p, int n) { return V::load_first(p, n); }
+};
+template <class V>
+struct CachedF16 {
+  using Value = std::uint16_t;
+  static typename V::F load(const std::uint16_t* p) { return V::load_f16(p); }
+  static typename V::F load_first(const std::uint16_t* p, int n) {
+    std::uint16_t some[V::kLanes] = {};
+    for (int i = 0; i < n; ++i) some[i] = p[i];
+    return V::load_f16(some);
+  }
+};
+template <class V>
+struct CachedBF16 {
+  using Value = std::uint16_t;
+  static typename V::F load(const std::uint16_t* p) { return V::load_bf16(p); }
+  static typename V::F load_first(const std::uint16_t* p, int n) {
+    std::uint16_t some[V::kLanes] = {};
+    for (int i = 0; i < n; ++i) some[i] = p[i];
+    return V::load_bf16(some);
+  }
+};
+
+template <class V, template <class> class Cached>
 struct Attention {
   using F = typename V::F;
+  using Kv = Cached<V>;
+  using Value = typename Kv::Value;
   static constexpr int kTile = V::kAttentionTile;  // rows
   static constexpr int kWide = 4;                  // vectors beside each row of a tile
   static constexpr int kKeys = kWide * V::kLanes;  // keys of a score tile
@@ -47,7 +77,7 @@ struct Attention {
 
   /// scores[r][0 … kKeys) = q_r · k for kKeys keys; `keys` points at the first one's column.
   template <int R>
-  static void score_tile(const Row* rows, const float* keys, int head_dim, int at) {
+  static void score_tile(const Row* rows, const Value* keys, int head_dim, int at) {
     static constexpr unsigned char kOrder[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
     F waiting[4][R][kWide];  // the left operand of an addition of each level of the tree
     F acc[R][kWide];
@@ -60,10 +90,10 @@ struct Attention {
         for (int c = 0; c < kWide; ++c) acc[r][c] = V::zero();
       }
       for (int d = kOrder[n]; d < head_dim; d += 16) {
-        const float* key = keys + d * kPageTokens;
+        const Value* key = keys + d * kPageTokens;
         F k[kWide];
 #pragma GCC unroll 8
-        for (int c = 0; c < kWide; ++c) k[c] = V::load(key + c * V::kLanes);
+        for (int c = 0; c < kWide; ++c) k[c] = Kv::load(key + c * V::kLanes);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
           const F q = V::set(queries[r][d]);
@@ -96,7 +126,7 @@ struct Attention {
   /// Scores of one page for R rows: all groups of keys of which some row sees one. `first`: the page's place
   /// in the block.
   template <int R>
-  static void score_page(const Row* rows, const float* page, int head_dim, int first) {
+  static void score_page(const Row* rows, const Value* page, int head_dim, int first) {
     int begin = kBlock;
     int end = 0;
     for (int r = 0; r < R; ++r) {
@@ -149,7 +179,7 @@ struct Attention {
   /// block_out[r][dim …] += Σ p v over the keys begin … end−1 of one page, for C vectors of value dimensions;
   /// `n` lanes of the last.
   template <int R, int C, bool kPart>
-  static inline void add_values(const Row* rows, const float* values, int value_dim, int first, int begin,
+  static inline void add_values(const Row* rows, const Value* values, int value_dim, int first, int begin,
                                 int end, int dim, int n) {
     F acc[R][C];
     const float* p[R];
@@ -159,11 +189,11 @@ struct Attention {
 #pragma GCC unroll 8
       for (int c = 0; c < C; ++c) acc[r][c] = V::load(rows[r].block_out + dim + c * V::kLanes);
     }
-    const float* value = values + static_cast<std::ptrdiff_t>(begin - first) * value_dim + dim;
+    const Value* value = values + static_cast<std::ptrdiff_t>(begin - first) * value_dim + dim;
     for (int j = begin; j < end; ++j, value += value_dim) {
       F v[C];
 #pragma GCC unroll 8
-      for (int c = 0; c < C; ++c) v[c] = kPart ? V::load_first(value, n) : V::load(value + c * V::kLanes);
+      for (int c = 0; c < C; ++c) v[c] = kPart ? Kv::load_first(value, n) : Kv::load(value + c * V::kLanes);
 #pragma GCC unroll 8
       for (int r = 0; r < R; ++r) {
         const F weight = V::set(p[r][j]);
@@ -179,7 +209,7 @@ struct Attention {
   }
 
   template <int R>
-  static void values_of(const Row* rows, const float* values, int value_dim, int first, int begin, int end) {
+  static void values_of(const Row* rows, const Value* values, int value_dim, int first, int begin, int end) {
     int dim = 0;
     for (; dim + kWide * V::kLanes <= value_dim; dim += kWide * V::kLanes) {
       add_values<R, kWide, false>(rows, values, value_dim, first, begin, end, dim, 0);
@@ -194,7 +224,7 @@ struct Attention {
   /// The keys of a page that all R rows see are taken together; what a row sees beyond those, before or after
   /// them.
   template <int R>
-  static void value_page(const Row* rows, const float* values, int value_dim, int first) {
+  static void value_page(const Row* rows, const Value* values, int value_dim, int first) {
     int begin[R];
     int end[R];
     int all_begin = 0;
@@ -223,8 +253,8 @@ struct Attention {
   // ---- rows ----
 
   struct Page {
-    const float* keys;
-    const float* values;
+    const Value* keys;
+    const Value* values;
     int first;  // place of the page's first key in the block
     int head_dim, value_dim;
     bool scores;  // else values
@@ -305,7 +335,7 @@ struct Attention {
     const std::int64_t first_page = block * pages;
     Page page = {nullptr, nullptr, 0, args.head_dim, args.value_dim, true};
     for (int i = begin / kPageTokens; i * kPageTokens < end; ++i) {
-      page.keys = args.k_pages[first_page + i];
+      page.keys = static_cast<const Value*>(args.k_pages[first_page + i]);
       page.first = i * kPageTokens;
       page_of_rows(rows, count, page);
     }
@@ -316,7 +346,7 @@ struct Attention {
     }
     page.scores = false;
     for (int i = begin / kPageTokens; i * kPageTokens < end; ++i) {
-      page.values = args.v_pages[first_page + i];
+      page.values = static_cast<const Value*>(args.v_pages[first_page + i]);
       page.first = i * kPageTokens;
       page_of_rows(rows, count, page);
     }
@@ -353,5 +383,17 @@ struct Attention {
     }
   }
 };
+
+template <class V>
+void attention(const AttentionArgs& args) {
+  switch (args.kv_type) {
+    case formats::QuantType::kF16:
+      return Attention<V, CachedF16>::run(args);
+    case formats::QuantType::kBF16:
+      return Attention<V, CachedBF16>::run(args);
+    default:
+      return Attention<V, CachedF32>::run(args);
+  }
+}
 
 }  // namespace wring::kernels::vector

@@ -35,7 +35,7 @@ constexpr KernelTable make_table(Isa isa, PackedFunctions packed) {
       .softcap = Elementwise<V>::softcap,
       .rope_half = Elementwise<V>::rope_half,
       .rope_pairs = Elementwise<V>::rope_pairs,
-      .attention = Attention<V>::run,
+      .attention = attention<V>,
       .store_kv = scalar::store_kv,
       .log_sum_exp = Elementwise<V>::log_sum_exp,
       .fma_loop = Elementwise<V>::fma_loop,

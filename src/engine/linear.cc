@@ -1,0 +1,158 @@
+#include "engine/linear.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace wring::engine {
+namespace {
+
+// A panel of dequantized rows should stay in a core's second-level cache while all tokens pass over it.
+constexpr std::size_t kPanelBytes = 128 << 10;
+// Rows that are dequantized before they meet a single token: enough for the kernel's streams.
+constexpr std::size_t kStreamedRows = 8;
+// Bytes of an arena that a thread takes at a time: enough to make handing out pieces cheap, few enough to
+// share a small matrix evenly.
+constexpr std::size_t kPackedPiece = 64 << 10;
+
+std::size_t whole_lines(std::size_t floats) {
+  return (floats + 15) / 16 * 16;
+}
+
+// `rows` in pieces of about `fit` rows, multiples of `unit`: as many as threads share evenly, all of about
+// one size.
+std::size_t even_piece(std::size_t rows, std::size_t fit, std::size_t unit, std::size_t threads) {
+  const std::size_t pieces = (rows + fit * threads - 1) / (fit * threads) * threads;
+  return (rows + pieces * unit - 1) / (pieces * unit) * unit;
+}
+
+std::vector<float> read_floats(const model::Weight& w) {
+  std::vector<float> values(static_cast<std::size_t>(w.columns));
+  kernels::kernels().dequantize(w.type(), w.tensor->data.data(), values.data(), values.size());
+  return values;
+}
+
+}  // namespace
+
+void LinearInput::reserve(std::size_t rows, std::size_t columns) {
+  tiled_.reserve(kernels::tiled_floats(rows, kernels::kernels().tile_width, columns));
+  chunks_.reserve(rows * kernels::chunks_of(columns));
+}
+
+void LinearInput::take(const RowBuffer& x, std::size_t rows, bool floats, bool codes, ThreadPool& pool) {
+  const kernels::KernelTable& table = kernels::kernels();
+  const auto k = static_cast<std::size_t>(x.columns());
+  rows_ = rows;
+  single_ = x.row(0);
+  codes_ = {chunks_.data(), rows, k};
+  const std::size_t tile = table.tile_width;
+  pool.for_pieces((rows + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int) {
+    const std::size_t first = begin * tile, last = std::min(rows, end * tile);
+    if (codes) {
+      for (std::size_t r = first; r < last; ++r) table.quantize_row(x.row(r), codes_, r);
+    }
+    if (floats && rows > 1) {
+      table.tile_tokens(x.row(first), x.stride(), last - first, k,
+                        tiled_.data() + kernels::tiled_floats(first, tile, k));
+    }
+  });
+}
+
+Linear::Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, ThreadPool& pool)
+    : weight_(&model.weight(spec.name + ".weight")) {
+  const formats::QuantType type = weight_->type();
+  packed_ = mode == ComputeMode::kPacked && kernels::has_packed(type);
+  if (!packed_ && !kernels::has_dequantize(type)) {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("type {} cannot be computed with", formats::name_of(type)),
+                fmt::format("{}, tensor {}", weight_->tensor->file, weight_->tensor->name));
+  }
+  if (spec.bias) {
+    bias_ = read_floats(model.weight(spec.name + ".bias"));
+    if (const int head_dim = weight_->paired_head_dim; head_dim > 0) {
+      const std::vector<float> stored = bias_;  // in the order of the weight's stored rows
+      for (std::size_t i = 0; i < stored.size(); ++i) {
+        bias_[i] =
+            stored[static_cast<std::size_t>(model::paired_row(static_cast<std::int64_t>(i), head_dim))];
+      }
+    }
+  }
+  const auto threads = static_cast<std::size_t>(pool.threads());
+  if (packed_) {
+    const std::size_t row_bytes = weight_->row_bytes();
+    panel_rows_ = even_piece(rows(), std::max<std::size_t>(kPackedPiece / row_bytes, kernels::kGroupRows),
+                             kernels::kGroupRows, threads);
+    pack(pool);
+  } else {
+    const std::size_t tile = kernels::kernels().tile_height;
+    panel_rows_ =
+        even_piece(rows(), std::max(kPanelBytes / (sizeof(float) * columns()), tile), tile, threads);
+  }
+}
+
+void Linear::pack(ThreadPool& pool) {
+  const std::size_t groups = (rows() + kernels::kGroupRows - 1) / kernels::kGroupRows;
+  const std::size_t group_bytes = kernels::packed_group_bytes(weight_->type(), columns());
+  arena_.reserve(groups * group_bytes);
+  pool.for_pieces(groups, 4, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t g = begin; g < end; ++g) {
+      const std::byte* from[kernels::kGroupRows] = {};
+      for (std::size_t i = 0; i < kernels::kGroupRows; ++i) {
+        const std::size_t row = g * kernels::kGroupRows + i;
+        if (row < rows()) from[i] = weight_->row_data(static_cast<std::int64_t>(row));
+      }
+      kernels::pack_group(weight_->type(), from, columns(), arena_.data() + g * group_bytes);
+    }
+  });
+}
+
+void Linear::reserve(LinearScratch& scratch) const {
+  if (packed_) return;
+  const std::size_t tile = kernels::kernels().tile_height;
+  scratch.rows.reserve(std::max(tile, kStreamedRows) * whole_lines(columns()));
+  scratch.panel.reserve(kernels::tiled_floats(panel_rows_, tile, columns()));
+}
+
+void Linear::apply(const LinearInput& x, RowBuffer& y, ThreadPool& pool,
+                   std::vector<LinearScratch>& scratch) const {
+  const kernels::KernelTable& table = kernels::kernels();
+  pool.for_pieces(rows(), panel_rows_, [&](std::size_t begin, std::size_t end, int worker) {
+    if (packed_) {
+      const std::byte* groups = arena_.data() + begin / kernels::kGroupRows *
+                                                    kernels::packed_group_bytes(weight_->type(), columns());
+      table.packed_matmul(weight_->type(), groups, end - begin, x.codes(), x.rows(), y.row(0) + begin,
+                          y.stride());
+    } else {
+      panel_of(x, begin, end, y, scratch[static_cast<std::size_t>(worker)]);
+    }
+    if (bias_.empty()) return;
+    for (std::size_t t = 0; t < x.rows(); ++t) table.add(y.row(t) + begin, bias_.data() + begin, end - begin);
+  });
+}
+
+void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
+                      LinearScratch& scratch) const {
+  const kernels::KernelTable& table = kernels::kernels();
+  const bool single = x.rows() == 1;
+  const std::size_t k = columns(), stride = whole_lines(k), tile = single ? kStreamedRows : table.tile_height;
+  for (std::size_t r = begin; r < end; r += tile) {
+    const std::size_t count = std::min(tile, end - r);
+    for (std::size_t i = 0; i < count; ++i) {
+      table.dequantize(weight_->type(), weight_->row_data(static_cast<std::int64_t>(r + i)),
+                       scratch.rows.data() + i * stride, k);
+    }
+    if (single) {
+      table.matvec(scratch.rows.data(), stride, count, x.single(), k, y.row(0) + r);
+    } else {
+      table.tile_rows(scratch.rows.data(), stride, count, k,
+                      scratch.panel.data() + kernels::tiled_floats(r - begin, tile, k));
+    }
+  }
+  if (!single) {
+    table.matmul(scratch.panel.data(), end - begin, x.tiled(), x.rows(), k, y.row(0) + begin, y.stride());
+  }
+}
+
+}  // namespace wring::engine
