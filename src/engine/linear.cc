@@ -28,6 +28,12 @@ std::size_t even_piece(std::size_t rows, std::size_t fit, std::size_t unit, std:
   return (rows + pieces * unit - 1) / (pieces * unit) * unit;
 }
 
+// What matvec reads where it lies.
+bool is_stored_float(formats::QuantType type) {
+  using formats::QuantType;
+  return type == QuantType::kF32 || type == QuantType::kF16 || type == QuantType::kBF16;
+}
+
 std::vector<float> read_floats(const model::Weight& w) {
   std::vector<float> values(static_cast<std::size_t>(w.columns));
   kernels::kernels().dequantize(w.type(), w.tensor->data.data(), values.data(), values.size());
@@ -137,6 +143,10 @@ void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, 
   const kernels::KernelTable& table = kernels::kernels();
   const bool single = x.rows() == 1;
   const std::size_t k = columns(), stride = whole_lines(k), tile = single ? kStreamedRows : table.tile_height;
+  if (single && is_stored_float(weight_->type()) && weight_->paired_head_dim == 0) {
+    return table.matvec(weight_->type(), weight_->row_data(static_cast<std::int64_t>(begin)),
+                        weight_->row_bytes(), end - begin, x.single(), k, y.row(0) + begin);
+  }
   for (std::size_t r = begin; r < end; r += tile) {
     const std::size_t count = std::min(tile, end - r);
     for (std::size_t i = 0; i < count; ++i) {
@@ -144,7 +154,8 @@ void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, 
                        scratch.rows.data() + i * stride, k);
     }
     if (single) {
-      table.matvec(scratch.rows.data(), stride, count, x.single(), k, y.row(0) + r);
+      table.matvec(formats::QuantType::kF32, scratch.rows.data(), stride * sizeof(float), count, x.single(),
+                   k, y.row(0) + r);
     } else {
       table.tile_rows(scratch.rows.data(), stride, count, k,
                       scratch.panel.data() + kernels::tiled_floats(r - begin, tile, k));

@@ -71,9 +71,10 @@ struct KernelTable {
   void (*matmul)(const float* tiled_w, std::size_t rows, const float* tiled_x, std::size_t tokens,
                  std::size_t k, float* y, std::size_t y_stride);
 
-  /// The same for one token, of plain operands: y[r] = Σ_k w[r * w_stride + k] · x[k].
-  void (*matvec)(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k,
-                 float* y);
+  /// The same for one token, of plain operands: y[r] = Σ_k w[r, k] · x[k], w stored as F32, F16 or BF16, rows
+  /// row_bytes apart, of any alignment.
+  void (*matvec)(formats::QuantType type, const void* w, std::size_t row_bytes, std::size_t rows,
+                 const float* x, std::size_t k, float* y);
 
   /// Packed mode (kernels/packed.h). Codes x, (out.columns) activations, % 32 == 0, into row `token` of out.
   void (*quantize_row)(const float* x, const QuantizedRows& out, std::size_t token);

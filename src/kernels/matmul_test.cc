@@ -3,6 +3,7 @@
 #include <tuple>
 
 #include "base/aligned_buffer.h"
+#include "base/floats.h"
 #include "kernels/test_support.h"
 
 namespace wring::kernels {
@@ -24,7 +25,7 @@ void multiply(const KernelTable& table, const float* w, std::size_t stride, std:
   table.matmul(tiled_w.data(), rows, tiled_x.data(), tokens, k, y, y_stride);
   if (tokens != 1) return;
   std::vector<float> alone(rows);
-  table.matvec(w, stride, rows, x, k, alone.data());
+  table.matvec(formats::QuantType::kF32, w, stride * sizeof(float), rows, x, k, alone.data());
   EXPECT_TRUE(same_bits(y, alone.data(), rows)) << "matvec, " << rows << " rows, k " << k;
 }
 
@@ -71,6 +72,35 @@ TEST(Matmul, OrderIsTheSixteenPartialSumsAndTheTree) {
     for (const Level& level : levels()) {
       multiply(*level.table, w.data(), 80, 1, x.data(), 1, k, &got, 1);
       EXPECT_TRUE(same_bits(&expected, &got, 1)) << level.name << ' ' << k;
+    }
+  }
+}
+
+TEST(Matmul, StoredSixteenBitWeightsGiveTheProductOfTheirFloats) {
+  for (const auto& [rows, k] :
+       {std::pair<std::size_t, std::size_t>{1, 1}, {5, 15}, {9, 100}, {13, 768}, {4, 1535}}) {
+    const auto values = random_values(rows * k, 11);
+    const auto x = random_values(k, 12);
+    for (const auto type : {formats::QuantType::kF16, formats::QuantType::kBF16}) {
+      // One byte off alignment, as a safetensors file may have it.
+      std::vector<std::byte> stored(rows * k * 2 + 1);
+      std::vector<float> floats(rows * k);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const bool half = type == formats::QuantType::kF16;
+        const std::uint16_t bits = half ? float_to_f16(values[i]) : float_to_bf16(values[i]);
+        std::memcpy(stored.data() + 1 + 2 * i, &bits, 2);
+        floats[i] = half ? f16_to_float(bits) : bf16_to_float(bits);
+      }
+      std::vector<float> expected(rows);
+      reference().matvec(formats::QuantType::kF32, floats.data(), k * sizeof(float), rows, x.data(), k,
+                         expected.data());
+      std::vector<Level> all = levels();
+      all.push_back({"scalar", &reference()});
+      for (const Level& level : all) {
+        std::vector<float> got(rows);
+        level.table->matvec(type, stored.data() + 1, k * 2, rows, x.data(), k, got.data());
+        EXPECT_TRUE(same_bits(expected, got)) << level.name << ' ' << formats::name_of(type) << ' ' << k;
+      }
     }
   }
 }

@@ -17,12 +17,25 @@ void tile(const float* from, std::size_t stride, std::size_t count, std::size_t 
 void matmul(const float* tiled_w, std::size_t rows, const float* tiled_x, std::size_t tokens, std::size_t k,
             float* y, std::size_t y_stride) {
   const std::size_t stride = tiled_floats(1, 1, k);
-  for (std::size_t t = 0; t < tokens; ++t)
-    matvec(tiled_w, stride, rows, tiled_x + t * stride, k, y + t * y_stride);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    for (std::size_t r = 0; r < rows; ++r)
+      y[t * y_stride + r] = dot(tiled_w + r * stride, 1, tiled_x + t * stride, 1, k);
+  }
 }
 
-void matvec(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k, float* y) {
-  for (std::size_t r = 0; r < rows; ++r) y[r] = dot(w + r * w_stride, 1, x, 1, k);
+void matvec(formats::QuantType type, const void* w, std::size_t row_bytes, std::size_t rows, const float* x,
+            std::size_t k, float* y) {
+  const auto* bytes = static_cast<const std::byte*>(w);
+  const std::size_t size = formats::info_of(type).block_bytes;
+  for (std::size_t r = 0; r < rows; ++r) {
+    float p[16] = {};
+    for (std::size_t i = 0; i < k; ++i) {
+      float weight;
+      dequantize(type, bytes + r * row_bytes + i * size, &weight, 1);
+      p[i % 16] = std::fma(weight, x[i], p[i % 16]);
+    }
+    y[r] = tree_sum(p);
+  }
 }
 
 void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y) {

@@ -10,7 +10,8 @@ namespace wring::kernels::scalar {
 void tile(const float* from, std::size_t stride, std::size_t count, std::size_t k, float* to);
 void matmul(const float* tiled_w, std::size_t rows, const float* tiled_x, std::size_t tokens, std::size_t k,
             float* y, std::size_t y_stride);
-void matvec(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k, float* y);
+void matvec(formats::QuantType type, const void* w, std::size_t row_bytes, std::size_t rows, const float* x,
+            std::size_t k, float* y);
 void quantize_row(const float* x, const QuantizedRows& out, std::size_t token);
 void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
                    std::size_t tokens, float* y, std::size_t y_stride);

@@ -19,41 +19,15 @@
 #include "kernels/kernel_table.h"
 #include "kernels/levels.h"
 #include "kernels/vector/math.h"
+#include "kernels/vector/stored.h"
 
 namespace wring::kernels::vector {
 
-// Elements of the cache: how V reads some of them as floats.
-template <class V>
-struct CachedF32 {
-  using Value = float;
-  static typename V::F load(const float* p) { return V::load(p); }
-  static typename V::F load_first(const float* p, int n) { return V::load_first(p, n); }
-};
-template <class V>
-struct CachedF16 {
-  using Value = std::uint16_t;
-  static typename V::F load(const std::uint16_t* p) { return V::load_f16(p); }
-  static typename V::F load_first(const std::uint16_t* p, int n) {
-    std::uint16_t some[V::kLanes] = {};
-    for (int i = 0; i < n; ++i) some[i] = p[i];
-    return V::load_f16(some);
-  }
-};
-template <class V>
-struct CachedBF16 {
-  using Value = std::uint16_t;
-  static typename V::F load(const std::uint16_t* p) { return V::load_bf16(p); }
-  static typename V::F load_first(const std::uint16_t* p, int n) {
-    std::uint16_t some[V::kLanes] = {};
-    for (int i = 0; i < n; ++i) some[i] = p[i];
-    return V::load_bf16(some);
-  }
-};
-
-template <class V, template <class> class Cached>
+/// Stored: the cache's values (stored.h).
+template <class V, template <class> class Stored>
 struct Attention {
   using F = typename V::F;
-  using Kv = Cached<V>;
+  using Kv = Stored<V>;
   using Value = typename Kv::Value;
   static constexpr int kTile = V::kAttentionTile;  // rows
   static constexpr int kWide = 4;                  // vectors beside each row of a tile
@@ -388,11 +362,11 @@ template <class V>
 void attention(const AttentionArgs& args) {
   switch (args.kv_type) {
     case formats::QuantType::kF16:
-      return Attention<V, CachedF16>::run(args);
+      return Attention<V, StoredF16>::run(args);
     case formats::QuantType::kBF16:
-      return Attention<V, CachedBF16>::run(args);
+      return Attention<V, StoredBF16>::run(args);
     default:
-      return Attention<V, CachedF32>::run(args);
+      return Attention<V, StoredF32>::run(args);
   }
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 
 #include "kernels/kernel_table.h"
+#include "kernels/vector/stored.h"
 
 namespace wring::kernels::vector {
 
@@ -152,8 +153,10 @@ struct Matmul {
   }
 
   /// R rows by one token, of plain operands: as many streams from memory, both halves of a group at once.
-  template <int R>
-  static void rows_by_one(const float* w, std::size_t w_stride, const float* x, std::size_t k, float* y) {
+  template <template <class> class Stored, int R>
+  static void rows_by_one(const unsigned char* w, std::size_t row_bytes, const float* x, std::size_t k,
+                          float* y) {
+    constexpr std::size_t kSize = sizeof(typename Stored<V>::Value);
     F acc[R][kPasses];
 #pragma GCC unroll 8
     for (int r = 0; r < R; ++r) {
@@ -167,8 +170,9 @@ struct Matmul {
         const F token = V::load(x + at + pass * V::kLanes);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
-          acc[r][pass] = V::fma(V::load(w + static_cast<std::size_t>(r) * w_stride + at + pass * V::kLanes),
-                                token, acc[r][pass]);
+          const F row =
+              Stored<V>::load(w + static_cast<std::size_t>(r) * row_bytes + (at + pass * V::kLanes) * kSize);
+          acc[r][pass] = V::fma(row, token, acc[r][pass]);
         }
       }
     }
@@ -178,7 +182,8 @@ struct Matmul {
       const int n = rest < V::kLanes ? rest : V::kLanes;
       const F token = V::load_first(x + at + pass * V::kLanes, n);
       for (int r = 0; r < R; ++r) {
-        const F row = V::load_first(w + static_cast<std::size_t>(r) * w_stride + at + pass * V::kLanes, n);
+        const F row = Stored<V>::load_first(
+            w + static_cast<std::size_t>(r) * row_bytes + (at + pass * V::kLanes) * kSize, n);
         // The other lanes keep their sums to the bit: a fused 0 · 0 would turn −0 into +0.
         acc[r][pass] = V::select(V::range(0, n), V::fma(row, token, acc[r][pass]), acc[r][pass]);
       }
@@ -186,12 +191,26 @@ struct Matmul {
     for (int r = 0; r < R; ++r) y[r] = V::tree_eight(V::fold(acc[r]));
   }
 
-  static void matvec(const float* w, std::size_t w_stride, std::size_t rows, const float* x, std::size_t k,
-                     float* y) {
+  template <template <class> class Stored>
+  static void matvec_of(const unsigned char* w, std::size_t row_bytes, std::size_t rows, const float* x,
+                        std::size_t k, float* y) {
     std::size_t r = 0;
     for (; r + V::kStreams <= rows; r += V::kStreams)
-      rows_by_one<V::kStreams>(w + r * w_stride, w_stride, x, k, y + r);
-    for (; r < rows; ++r) rows_by_one<1>(w + r * w_stride, w_stride, x, k, y + r);
+      rows_by_one<Stored, V::kStreams>(w + r * row_bytes, row_bytes, x, k, y + r);
+    for (; r < rows; ++r) rows_by_one<Stored, 1>(w + r * row_bytes, row_bytes, x, k, y + r);
+  }
+
+  static void matvec(formats::QuantType type, const void* w, std::size_t row_bytes, std::size_t rows,
+                     const float* x, std::size_t k, float* y) {
+    const auto* bytes = static_cast<const unsigned char*>(w);
+    switch (type) {
+      case formats::QuantType::kF16:
+        return matvec_of<StoredF16>(bytes, row_bytes, rows, x, k, y);
+      case formats::QuantType::kBF16:
+        return matvec_of<StoredBF16>(bytes, row_bytes, rows, x, k, y);
+      default:
+        return matvec_of<StoredF32>(bytes, row_bytes, rows, x, k, y);
+    }
   }
 };
 
