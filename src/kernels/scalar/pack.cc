@@ -40,9 +40,9 @@ void put(const formats::BlockQ4_K& b, int row, GroupQ4_K& group) {
   for (int g = 0; g < 8; ++g) {
     const scalar::ScaleMin s = scalar::scale_min(b.scales, g);
     group.low[g][row] = static_cast<std::uint8_t>((s.scale & 15) | (s.min & 15) << 4);
-    std::uint8_t& high = group.high[g / 2][row];
+    std::uint8_t& high = group.high[g % 4][row];
     const int bits = s.scale >> 4 | s.min >> 4 << 2;
-    high = static_cast<std::uint8_t>(g % 2 == 0 ? bits : high | bits << 4);
+    high = static_cast<std::uint8_t>(g < 4 ? bits : high | bits << 4);
   }
   for (int h = 0; h < 4; ++h) put_halves(b.qs + 32 * h, row, group.qs + 8 * h, group.qs + 8 * h + 4);
 }

@@ -33,7 +33,7 @@ void take(const GroupQ4_K& g, Chunk& chunk) {
   chunk.has_mins = true;
   for (int row = 0; row < 16; ++row) {
     for (int b = 0; b < 8; ++b) {
-      const int high = g.high[b / 2][row] >> (b % 2 * 4);
+      const int high = g.high[b % 4][row] >> (b / 4 * 4);
       const int scale = (g.low[b][row] & 15) | (high & 3) << 4;
       const int min = g.low[b][row] >> 4 | (high >> 2 & 3) << 4;
       chunk.scales[b][row] = f16_to_float(g.d[row]) * static_cast<float>(scale);
