@@ -259,9 +259,21 @@ void Forward::normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBu
 
 void Forward::multiply(RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products) {
   bool floats = false, codes = false;
-  for (const Product& p : products) (p.map->packed() ? codes : floats) = true;
+  std::size_t pieces = 0;
+  for (const Product& p : products) {
+    (p.map->packed() ? codes : floats) = true;
+    pieces += p.map->pieces();
+  }
   input_.take(x, z(rows), floats, codes, *pool_);
-  for (const Product& p : products) p.map->apply(input_, *p.y, *pool_, linear_scratch_);
+  // One parallel section for all of them: a small matrix alone would leave threads waiting.
+  pool_->for_pieces(pieces, 1, [&](std::size_t begin, std::size_t end, int worker) {
+    for (std::size_t i = begin; i < end; ++i) {
+      std::size_t piece = i;
+      const Product* p = products.begin();
+      for (; piece >= p->map->pieces(); ++p) piece -= p->map->pieces();
+      p->map->apply(piece, input_, *p->y, linear_scratch_[z(worker)]);
+    }
+  });
 }
 
 void Forward::add_residual(std::int64_t rows) {

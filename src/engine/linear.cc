@@ -121,21 +121,19 @@ void Linear::reserve(LinearScratch& scratch) const {
   scratch.panel.reserve(kernels::tiled_floats(panel_rows_, tile, columns()));
 }
 
-void Linear::apply(const LinearInput& x, RowBuffer& y, ThreadPool& pool,
-                   std::vector<LinearScratch>& scratch) const {
+void Linear::apply(std::size_t piece, const LinearInput& x, RowBuffer& y, LinearScratch& scratch) const {
   const kernels::KernelTable& table = kernels::kernels();
-  pool.for_pieces(rows(), panel_rows_, [&](std::size_t begin, std::size_t end, int worker) {
-    if (packed_) {
-      const std::byte* groups = arena_.data() + begin / kernels::kGroupRows *
-                                                    kernels::packed_group_bytes(weight_->type(), columns());
-      table.packed_matmul(weight_->type(), groups, end - begin, x.codes(), x.rows(), y.row(0) + begin,
-                          y.stride());
-    } else {
-      panel_of(x, begin, end, y, scratch[static_cast<std::size_t>(worker)]);
-    }
-    if (bias_.empty()) return;
-    for (std::size_t t = 0; t < x.rows(); ++t) table.add(y.row(t) + begin, bias_.data() + begin, end - begin);
-  });
+  const std::size_t begin = piece * panel_rows_, end = std::min(rows(), begin + panel_rows_);
+  if (packed_) {
+    const std::byte* groups =
+        arena_.data() + begin / kernels::kGroupRows * kernels::packed_group_bytes(weight_->type(), columns());
+    table.packed_matmul(weight_->type(), groups, end - begin, x.codes(), x.rows(), y.row(0) + begin,
+                        y.stride());
+  } else {
+    panel_of(x, begin, end, y, scratch);
+  }
+  if (bias_.empty()) return;
+  for (std::size_t t = 0; t < x.rows(); ++t) table.add(y.row(t) + begin, bias_.data() + begin, end - begin);
 }
 
 void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,

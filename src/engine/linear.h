@@ -60,8 +60,10 @@ class Linear {
   std::size_t arena_bytes() const { return arena_.bytes(); }
 
   void reserve(LinearScratch& scratch) const;
-  /// y = W x for the rows of `x`, which must hold the form that packed() tells. scratch: one a thread.
-  void apply(const LinearInput& x, RowBuffer& y, ThreadPool& pool, std::vector<LinearScratch>& scratch) const;
+  /// The work of one product in pieces that threads take: each computes some rows of W for all rows of `x`,
+  /// which must hold the form that packed() tells.
+  std::size_t pieces() const { return (rows() + panel_rows_ - 1) / panel_rows_; }
+  void apply(std::size_t piece, const LinearInput& x, RowBuffer& y, LinearScratch& scratch) const;
 
  private:
   void pack(ThreadPool& pool);

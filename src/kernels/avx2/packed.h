@@ -139,34 +139,34 @@ struct Group6 {
     return _mm256_mul_ps(d[half], floats_of(g.scales[column / 16] + 8 * half));
   }
 
-  /// Codes 0 … 63 of four steps of 16 columns.
-  void codes(int column, int half, I (&steps)[4]) const {
+  /// Codes 0 … 63 of two of the four steps of 16 columns: steps 0 and 1, or (pair 1) 2 and 3.
+  void codes(int column, int half, int pair, I (&steps)[2]) const {
     const I two = _mm256_set1_epi8(0x30);
-    const int i = column / 16;
-    const I high = load(g.qh[i] + 32 * half);
-    const I first = load(g.ql[2 * i] + 32 * half), second = load(g.ql[2 * i + 1] + 32 * half);
-    steps[0] = _mm256_or_si256(low_halves(first), _mm256_and_si256(_mm256_slli_epi16(high, 4), two));
-    steps[1] = _mm256_or_si256(high_halves(first), _mm256_and_si256(_mm256_slli_epi16(high, 2), two));
-    steps[2] = _mm256_or_si256(low_halves(second), _mm256_and_si256(high, two));
-    steps[3] = _mm256_or_si256(high_halves(second), _mm256_and_si256(_mm256_srli_epi16(high, 2), two));
+    const I high = load(g.qh[column / 16] + 32 * half), low = load(g.ql[column / 8 + pair] + 32 * half);
+    const I first = pair == 0 ? _mm256_slli_epi16(high, 4) : high;
+    const I second = pair == 0 ? _mm256_slli_epi16(high, 2) : _mm256_srli_epi16(high, 2);
+    steps[0] = _mm256_or_si256(low_halves(low), _mm256_and_si256(first, two));
+    steps[1] = _mm256_or_si256(high_halves(low), _mm256_and_si256(second, two));
   }
 
   template <int T>
   void dot(int column, const ActivationChunk* x, I (&sums)[T][2]) const {
+#pragma GCC unroll 4
+    for (int t = 0; t < T; ++t)
+      sums[t][0] = sums[t][1] = _mm256_set1_epi32(-32 * x[t].code_sums[column / 16]);
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
-      I steps[4];
-      codes(column, half, steps);
+#pragma GCC unroll 2
+      for (int pair = 0; pair < 2; ++pair) {
+        I steps[2];
+        codes(column, half, pair, steps);
 #pragma GCC unroll 4
-      for (int t = 0; t < T; ++t) {
-        const std::int8_t* at = x[t].codes + column;
-        I a = _mm256_maddubs_epi16(steps[0], broadcast_step(at));
-        add_words(a, _mm256_maddubs_epi16(steps[1], broadcast_step(at + 4)));
-        I b = _mm256_maddubs_epi16(steps[2], broadcast_step(at + 8));
-        add_words(b, _mm256_maddubs_epi16(steps[3], broadcast_step(at + 12)));
-        sums[t][half] = _mm256_set1_epi32(-32 * x[t].code_sums[column / 16]);
-        add_integers(sums[t][half], pairs_of_words(a));
-        add_integers(sums[t][half], pairs_of_words(b));
+        for (int t = 0; t < T; ++t) {
+          const std::int8_t* at = x[t].codes + column + 8 * pair;
+          I words = _mm256_maddubs_epi16(steps[0], broadcast_step(at));
+          add_words(words, _mm256_maddubs_epi16(steps[1], broadcast_step(at + 4)));
+          add_integers(sums[t][half], pairs_of_words(words));
+        }
       }
     }
   }
@@ -246,9 +246,12 @@ inline void unpack(const Group6& group, int columns, Panel& panel) {
   put_scales(group, columns, panel);
   for (int column = 0; column < 256; column += 16) {
     for (int half = 0; half < 2; ++half) {
-      I steps[4];
-      group.codes(column, half, steps);
-      for (int i = 0; i < 4; ++i) store(panel.codes[column / 4 + i] + 32 * half, steps[i]);
+      for (int pair = 0; pair < 2; ++pair) {
+        I steps[2];
+        group.codes(column, half, pair, steps);
+        store(panel.codes[column / 4 + 2 * pair] + 32 * half, steps[0]);
+        store(panel.codes[column / 4 + 2 * pair + 1] + 32 * half, steps[1]);
+      }
     }
   }
 }

@@ -170,6 +170,7 @@ struct Matmul {
         const F token = V::load(x + at + pass * V::kLanes);
 #pragma GCC unroll 8
         for (int r = 0; r < R; ++r) {
+          __builtin_prefetch(w + static_cast<std::size_t>(r + R) * row_bytes + at * kSize);  // the next rows
           const F row =
               Stored<V>::load(w + static_cast<std::size_t>(r) * row_bytes + (at + pass * V::kLanes) * kSize);
           acc[r][pass] = V::fma(row, token, acc[r][pass]);
