@@ -23,7 +23,7 @@ std::size_t z(std::int64_t n) {
 }  // namespace
 
 Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool)
-    : model_(&model), cache_(&cache), pool_(&pool), kernels_(&kernels::kernels()) {
+    : model_(&model), mode_(mode), cache_(&cache), pool_(&pool), kernels_(&kernels::kernels()) {
   const model::ModelSpec& spec = model.spec();
   embedding_ = &model.weight(spec.embedding + ".weight");
   if (!kernels::has_dequantize(embedding_->type())) {
@@ -241,6 +241,7 @@ void Forward::attend_task(int index, const AttentionTask& task, Scratch& scratch
   args.group = group;
   args.head_dim = args.value_dim = a.head_dim;
   args.first_position = first_position;
+  args.order = mode_ == ComputeMode::kExact ? kernels::SumOrder::kSixteen : kernels::SumOrder::kRising;
   args.kv_type = cache_->type();
   args.k_pages = scratch.k_pages.data();
   args.v_pages = scratch.v_pages.data();

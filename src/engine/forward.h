@@ -97,6 +97,7 @@ class Forward {
   void for_rows(std::int64_t rows, F&& f);
 
   const model::Model* model_;
+  ComputeMode mode_;
   KvCache* cache_;
   ThreadPool* pool_;
   const kernels::KernelTable* kernels_;

@@ -82,6 +82,8 @@ class Sequence {
       args.first_position = shape_.context - shape_.queries + from;
       args.window = shape_.window;
       args.kv_type = shape_.kv;
+      // As the modes have it: 16-bit caches belong to packed mode.
+      args.order = shape_.kv == formats::QuantType::kF32 ? SumOrder::kSixteen : SumOrder::kRising;
       args.k_pages = k_pointers_.data();
       args.v_pages = v_pointers_.data();
       args.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));

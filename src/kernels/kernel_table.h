@@ -20,6 +20,9 @@ inline constexpr int kPageTokens = 64;  // positions a KV page holds, aligned ab
 inline constexpr int kAttentionBlockTokens =
     512;  // keys whose softmax is taken together before results are merged
 
+/// How a score q · k is summed: as exact mode's sums are, or (packed mode) fused in rising order from +0.
+enum class SumOrder { kSixteen, kRising };
+
 /// Attention of some consecutive queries of one sequence over one key/value head. Query i stands at position
 /// first_position + i and sees the keys at positions max(0, p − window + 1) … p (window 0: from 0).
 struct AttentionArgs {
@@ -35,8 +38,9 @@ struct AttentionArgs {
   const void* const*
       k_pages;  // [position / 64] → (head_dim, 64): keys, transposed. Entries below the window may be null.
   const void* const* v_pages;  // [position / 64] → (64, value_dim)
-  float scale;                 // scores are (q · k) * scale
-  float softcap;               // 0: none; else scores become softcap * tanh(score / softcap)
+  SumOrder order;
+  float scale;         // scores are (q · k) * scale
+  float softcap;       // 0: none; else scores become softcap * tanh(score / softcap)
   const float* sinks;  // (group): one extra logit a head that takes probability and gives nothing; null: none
   float* out;          // query i, head h: out + i * out_stride + h * value_dim
   std::size_t out_stride;

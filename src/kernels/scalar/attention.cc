@@ -3,7 +3,7 @@
 //
 // A query at position p sees the keys lo … p. They are cut into blocks at positions that are multiples of
 // 512. In a block:
-//   s_j = (q · k_j) · scale, softcapped          q · k_j in exact mode's order over head_dim
+//   s_j = (q · k_j) · scale, softcapped          q · k_j over head_dim in the order asked for
 //   m   = max s_j
 //   p_j = exp(s_j − m)
 //   l   = Σ p_j                                  16 partial sums by position mod 16, then the tree
@@ -48,10 +48,11 @@ void put_cached(formats::QuantType type, void* page, std::size_t i, float value)
 float score(const AttentionArgs& args, const float* q, std::int64_t position) {
   const void* page = args.k_pages[position / kPageTokens];
   const auto slot = static_cast<std::size_t>(position % kPageTokens);
+  const std::size_t sums = args.order == SumOrder::kSixteen ? 16 : 1;
   float p[16] = {};
   for (std::size_t d = 0; d < static_cast<std::size_t>(args.head_dim); ++d)
-    p[d % 16] = std::fma(q[d], cached(args.kv_type, page, d * kPageTokens + slot), p[d % 16]);
-  const float s = tree_sum(p) * args.scale;
+    p[d % sums] = std::fma(q[d], cached(args.kv_type, page, d * kPageTokens + slot), p[d % sums]);
+  const float s = (sums == 1 ? p[0] : tree_sum(p)) * args.scale;
   return args.softcap != 0.0F ? args.softcap * tanh_f32(s / args.softcap) : s;
 }
 

@@ -27,8 +27,6 @@ namespace wring::kernels::vector {
 template <class V, template <class> class Stored>
 struct Attention {
   using F = typename V::F;
-  using Kv = Stored<V>;
-  using Value = typename Kv::Value;
   static constexpr int kTile = V::kAttentionTile;  // rows
   static constexpr int kWide = 4;                  // vectors beside each row of a tile
   static constexpr int kKeys = kWide * V::kLanes;  // keys of a score tile
@@ -50,31 +48,55 @@ struct Attention {
   // ---- scores ----
 
   /// scores[r][0 … kKeys) = q_r · k for kKeys keys; `keys` points at the first one's column.
-  template <int R>
-  static void score_tile(const Row* rows, const Value* keys, int head_dim, int at) {
-    static constexpr unsigned char kOrder[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
-    F waiting[4][R][kWide];  // the left operand of an addition of each level of the tree
+  template <class Kv, int R>
+  static void score_tile(const Row* rows, const typename Kv::Value* keys, SumOrder order, int head_dim,
+                         int at) {
     F acc[R][kWide];
     const float* queries[R];
     for (int r = 0; r < R; ++r) queries[r] = rows[r].q;
+    if (order == SumOrder::kRising) {
+      add_products<Kv, R>(queries, keys, 0, 1, head_dim, acc);
+    } else {
+      sum_sixteen<Kv, R>(queries, keys, head_dim, acc);
+    }
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kWide; ++c) V::store(rows[r].scores + at + c * V::kLanes, acc[r][c]);
+    }
+  }
+
+  /// acc = Σ q_d k_d over d = first, first + step …, from +0.
+  template <class Kv, int R>
+  static inline void add_products(const float* const (&queries)[R], const typename Kv::Value* keys, int first,
+                                  int step, int head_dim, F (&acc)[R][kWide]) {
+#pragma GCC unroll 8
+    for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 8
+      for (int c = 0; c < kWide; ++c) acc[r][c] = V::zero();
+    }
+    for (int d = first; d < head_dim; d += step) {
+      const typename Kv::Value* key = keys + d * kPageTokens;
+      F q[R];
+#pragma GCC unroll 8
+      for (int r = 0; r < R; ++r) q[r] = V::set(queries[r][d]);
+#pragma GCC unroll 8
+      for (int c = 0; c < kWide; ++c) {
+        const F k = Kv::load(key + c * V::kLanes);
+#pragma GCC unroll 8
+        for (int r = 0; r < R; ++r) V::accumulate(acc[r][c], q[r], k);
+      }
+    }
+  }
+
+  /// The 16 partial sums one after the other, added along the tree in depth-first order.
+  template <class Kv, int R>
+  static inline void sum_sixteen(const float* const (&queries)[R], const typename Kv::Value* keys,
+                                 int head_dim, F (&acc)[R][kWide]) {
+    static constexpr unsigned char kOrder[16] = {0, 8, 4, 12, 2, 10, 6, 14, 1, 9, 5, 13, 3, 11, 7, 15};
+    F waiting[4][R][kWide];  // the left operand of an addition of each level of the tree
     for (int n = 0; n < 16; ++n) {
-#pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-        for (int c = 0; c < kWide; ++c) acc[r][c] = V::zero();
-      }
-      for (int d = kOrder[n]; d < head_dim; d += 16) {
-        const Value* key = keys + d * kPageTokens;
-        F k[kWide];
-#pragma GCC unroll 8
-        for (int c = 0; c < kWide; ++c) k[c] = Kv::load(key + c * V::kLanes);
-#pragma GCC unroll 8
-        for (int r = 0; r < R; ++r) {
-          const F q = V::set(queries[r][d]);
-#pragma GCC unroll 8
-          for (int c = 0; c < kWide; ++c) acc[r][c] = V::fma(q, k[c], acc[r][c]);
-        }
-      }
+      add_products<Kv, R>(queries, keys, kOrder[n], 16, head_dim, acc);
       int level = 0;
       for (; (n >> level & 1) != 0; ++level) {
 #pragma GCC unroll 8
@@ -90,17 +112,13 @@ struct Attention {
         for (int c = 0; c < kWide; ++c) waiting[level][r][c] = acc[r][c];
       }
     }
-#pragma GCC unroll 8
-    for (int r = 0; r < R; ++r) {
-#pragma GCC unroll 8
-      for (int c = 0; c < kWide; ++c) V::store(rows[r].scores + at + c * V::kLanes, acc[r][c]);
-    }
   }
 
   /// Scores of one page for R rows: all groups of keys of which some row sees one. `first`: the page's place
   /// in the block.
-  template <int R>
-  static void score_page(const Row* rows, const Value* page, int head_dim, int first) {
+  template <class Kv, int R>
+  static void score_page(const Row* rows, const typename Kv::Value* page, SumOrder order, int head_dim,
+                         int first) {
     int begin = kBlock;
     int end = 0;
     for (int r = 0; r < R; ++r) {
@@ -110,7 +128,7 @@ struct Attention {
     }
     for (int key = 0; key < kPageTokens; key += kKeys) {
       if (first + key + kKeys <= begin || first + key >= end) continue;
-      score_tile<R>(rows, page + key, head_dim, first + key);
+      score_tile<Kv, R>(rows, page + key, order, head_dim, first + key);
     }
   }
 
@@ -152,9 +170,9 @@ struct Attention {
 
   /// block_out[r][dim …] += Σ p v over the keys begin … end−1 of one page, for C vectors of value dimensions;
   /// `n` lanes of the last.
-  template <int R, int C, bool kPart>
-  static inline void add_values(const Row* rows, const Value* values, int value_dim, int first, int begin,
-                                int end, int dim, int n) {
+  template <class Kv, int R, int C, bool kPart>
+  static inline void add_values(const Row* rows, const typename Kv::Value* values, int value_dim, int first,
+                                int begin, int end, int dim, int n) {
     F acc[R][C];
     const float* p[R];
     for (int r = 0; r < R; ++r) p[r] = rows[r].scores;
@@ -163,16 +181,16 @@ struct Attention {
 #pragma GCC unroll 8
       for (int c = 0; c < C; ++c) acc[r][c] = V::load(rows[r].block_out + dim + c * V::kLanes);
     }
-    const Value* value = values + static_cast<std::ptrdiff_t>(begin - first) * value_dim + dim;
+    const typename Kv::Value* value = values + static_cast<std::ptrdiff_t>(begin - first) * value_dim + dim;
     for (int j = begin; j < end; ++j, value += value_dim) {
-      F v[C];
+      F weight[R];
 #pragma GCC unroll 8
-      for (int c = 0; c < C; ++c) v[c] = kPart ? Kv::load_first(value, n) : Kv::load(value + c * V::kLanes);
+      for (int r = 0; r < R; ++r) weight[r] = V::set(p[r][j]);
 #pragma GCC unroll 8
-      for (int r = 0; r < R; ++r) {
-        const F weight = V::set(p[r][j]);
+      for (int c = 0; c < C; ++c) {
+        const F v = kPart ? Kv::load_first(value, n) : Kv::load(value + c * V::kLanes);
 #pragma GCC unroll 8
-        for (int c = 0; c < C; ++c) acc[r][c] = V::fma(weight, v[c], acc[r][c]);
+        for (int r = 0; r < R; ++r) V::accumulate(acc[r][c], weight[r], v);
       }
     }
 #pragma GCC unroll 8
@@ -182,23 +200,24 @@ struct Attention {
     }
   }
 
-  template <int R>
-  static void values_of(const Row* rows, const Value* values, int value_dim, int first, int begin, int end) {
+  template <class Kv, int R>
+  static void values_of(const Row* rows, const typename Kv::Value* values, int value_dim, int first,
+                        int begin, int end) {
     int dim = 0;
     for (; dim + kWide * V::kLanes <= value_dim; dim += kWide * V::kLanes) {
-      add_values<R, kWide, false>(rows, values, value_dim, first, begin, end, dim, 0);
+      add_values<Kv, R, kWide, false>(rows, values, value_dim, first, begin, end, dim, 0);
     }
     for (; dim + V::kLanes <= value_dim; dim += V::kLanes) {
-      add_values<R, 1, false>(rows, values, value_dim, first, begin, end, dim, 0);
+      add_values<Kv, R, 1, false>(rows, values, value_dim, first, begin, end, dim, 0);
     }
     if (dim < value_dim)
-      add_values<R, 1, true>(rows, values, value_dim, first, begin, end, dim, value_dim - dim);
+      add_values<Kv, R, 1, true>(rows, values, value_dim, first, begin, end, dim, value_dim - dim);
   }
 
   /// The keys of a page that all R rows see are taken together; what a row sees beyond those, before or after
   /// them.
-  template <int R>
-  static void value_page(const Row* rows, const Value* values, int value_dim, int first) {
+  template <class Kv, int R>
+  static void value_page(const Row* rows, const typename Kv::Value* values, int value_dim, int first) {
     int begin[R];
     int end[R];
     int all_begin = 0;
@@ -211,44 +230,53 @@ struct Attention {
     }
     if (all_begin >= all_end) {
       for (int r = 0; r < R; ++r) {
-        if (begin[r] < end[r]) values_of<1>(rows + r, values, value_dim, first, begin[r], end[r]);
+        if (begin[r] < end[r]) values_of<Kv, 1>(rows + r, values, value_dim, first, begin[r], end[r]);
       }
       return;
     }
     for (int r = 0; r < R; ++r) {
-      if (begin[r] < all_begin) values_of<1>(rows + r, values, value_dim, first, begin[r], all_begin);
+      if (begin[r] < all_begin) values_of<Kv, 1>(rows + r, values, value_dim, first, begin[r], all_begin);
     }
-    values_of<R>(rows, values, value_dim, first, all_begin, all_end);
+    values_of<Kv, R>(rows, values, value_dim, first, all_begin, all_end);
     for (int r = 0; r < R; ++r) {
-      if (all_end < end[r]) values_of<1>(rows + r, values, value_dim, first, all_end, end[r]);
+      if (all_end < end[r]) values_of<Kv, 1>(rows + r, values, value_dim, first, all_end, end[r]);
     }
   }
 
   // ---- rows ----
 
   struct Page {
-    const Value* keys;
-    const Value* values;
-    int first;  // place of the page's first key in the block
-    int head_dim, value_dim;
-    bool scores;  // else values
+    const void* values;  // keys or values
+    int first;           // place of the page's first key in the block
+    bool scores;         // else values
   };
 
-  template <int R>
-  static void page_of_tile(const Row* rows, const Page& page, int count) {
+  template <class Kv, int R>
+  static void page_of_tile(const AttentionArgs& args, const Row* rows, const Page& page, int count) {
     if constexpr (R > 1) {
-      if (count < R) return page_of_tile<R - 1>(rows, page, count);
+      if (count < R) return page_of_tile<Kv, R - 1>(args, rows, page, count);
     }
+    const auto* values = static_cast<const typename Kv::Value*>(page.values);
     if (page.scores) {
-      score_page<R>(rows, page.keys, page.head_dim, page.first);
+      score_page<Kv, R>(rows, values, args.order, args.head_dim, page.first);
     } else {
-      value_page<R>(rows, page.values, page.value_dim, page.first);
+      value_page<Kv, R>(rows, values, args.value_dim, page.first);
     }
   }
 
-  static void page_of_rows(const Row* rows, int count, const Page& page) {
+  /// A page of 16-bit values is made floats once where many rows use it.
+  static void page_of_rows(const AttentionArgs& args, const Row* rows, int count, Page page, float* floats) {
+    if (sizeof(typename Stored<V>::Value) == sizeof(float) || count <= 2 * kTile) {
+      for (int r = 0; r < count; r += kTile)
+        page_of_tile<Stored<V>, kTile>(args, rows + r, page, count - r < kTile ? count - r : kTile);
+      return;
+    }
+    const auto* stored = static_cast<const typename Stored<V>::Value*>(page.values);
+    const int n = kPageTokens * (page.scores ? args.head_dim : args.value_dim);
+    for (int i = 0; i < n; i += V::kLanes) V::store(floats + i, Stored<V>::load(stored + i));
+    page.values = floats;
     for (int r = 0; r < count; r += kTile)
-      page_of_tile<kTile>(rows + r, page, count - r < kTile ? count - r : kTile);
+      page_of_tile<StoredF32<V>, kTile>(args, rows + r, page, count - r < kTile ? count - r : kTile);
   }
 
   static void merge(Row& row, float block_max, float block_sum, int value_dim) {
@@ -307,26 +335,25 @@ struct Attention {
       for (int d = 0; d < args.value_dim; d += V::kLanes) V::store(row.block_out + d, V::zero());
     }
     const std::int64_t first_page = block * pages;
-    Page page = {nullptr, nullptr, 0, args.head_dim, args.value_dim, true};
-    for (int i = begin / kPageTokens; i * kPageTokens < end; ++i) {
-      page.keys = static_cast<const Value*>(args.k_pages[first_page + i]);
-      page.first = i * kPageTokens;
-      page_of_rows(rows, count, page);
-    }
+    float* const floats = page_floats(args);
+    for (int i = begin / kPageTokens; i * kPageTokens < end; ++i)
+      page_of_rows(args, rows, count, {args.k_pages[first_page + i], i * kPageTokens, true}, floats);
     float max[kAttentionRows];
     float sum[kAttentionRows];
     for (int r = 0; r < count; ++r) {
       if (rows[r].begin < rows[r].end) softmax(args, rows[r], max[r], sum[r]);
     }
-    page.scores = false;
-    for (int i = begin / kPageTokens; i * kPageTokens < end; ++i) {
-      page.values = static_cast<const Value*>(args.v_pages[first_page + i]);
-      page.first = i * kPageTokens;
-      page_of_rows(rows, count, page);
-    }
+    for (int i = begin / kPageTokens; i * kPageTokens < end; ++i)
+      page_of_rows(args, rows, count, {args.v_pages[first_page + i], i * kPageTokens, false}, floats);
     for (int r = 0; r < count; ++r) {
       if (rows[r].begin < rows[r].end) merge(rows[r], max[r], sum[r], args.value_dim);
     }
+  }
+
+  /// Scratch behind the rows' own: a page as floats.
+  static float* page_floats(const AttentionArgs& args) {
+    const int all = args.queries * args.group, rows = all < kAttentionRows ? all : kAttentionRows;
+    return args.scratch + static_cast<std::size_t>(rows) * (kBlock + 2 * ((args.value_dim + 15) / 16 * 16));
   }
 
   static void run(const AttentionArgs& args) {
