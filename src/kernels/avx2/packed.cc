@@ -3,6 +3,7 @@
 #include "kernels/avx2/packed.h"
 
 #include "kernels/levels.h"
+#include "kernels/vector/eight_lanes.h"
 
 namespace wring::kernels::avx2 {
 namespace {
@@ -154,6 +155,36 @@ void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t
   }
 }
 
+namespace {
+
+// The scale of 32 values: the largest one becomes code 127, 126, 125 or 124, whichever rounds the block best.
+inline void choose_scale(const F (&v)[4], float amax, float& scale, float& inverse) {
+  const __m128 codes = _mm_setr_ps(127, 126, 125, 124);
+  alignas(16) float scales[4], inverses[4], errors[4];
+  _mm_store_ps(scales, _mm_div_ps(_mm_set1_ps(amax), codes));
+  _mm_store_ps(inverses, _mm_div_ps(codes, _mm_set1_ps(amax)));
+  F sums[4];
+#pragma GCC unroll 4
+  for (int j = 0; j < 4; ++j) {
+    const F s = _mm256_broadcast_ss(scales + j), inv = _mm256_broadcast_ss(inverses + j);
+    sums[j] = _mm256_setzero_ps();
+#pragma GCC unroll 4
+    for (const F& value : v) {
+      const F code =
+          _mm256_round_ps(_mm256_mul_ps(value, inv), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+      const F error = _mm256_fnmadd_ps(s, code, value);
+      sums[j] = _mm256_fmadd_ps(error, error, sums[j]);
+    }
+  }
+  EightLanes::tree_eight_by_four(sums, errors);
+  int best = 0;
+  for (int j = 1; j < 4; ++j) best = errors[j] < errors[best] ? j : best;
+  scale = scales[best];
+  inverse = inverses[best];
+}
+
+}  // namespace
+
 void quantize_row(const float* x, const QuantizedRows& out, std::size_t token) {
   const I magnitude = _mm256_set1_epi32(0x7FFFFFFF);
   for (std::size_t at = 0; at < out.columns; at += 32) {
@@ -171,12 +202,13 @@ void quantize_row(const float* x, const QuantizedRows& out, std::size_t token) {
     most = _mm_max_epi32(most, _mm_shuffle_epi32(most, 0xB1));
     const int bits = _mm_cvtsi128_si32(most);
     const float amax = _mm_cvtss_f32(_mm_castsi128_ps(most));
-    float scale = amax / 127.0F;
-    float inverse = 127.0F / amax;
-    if (bits >= 0x7F800000 || !(scale >= 0x1p-126F)) {
+    float scale, inverse;
+    if (bits >= 0x7F800000 || !(amax / 127.0F >= 0x1p-126F)) {
       scale = bits >= 0x7F800000 ? __builtin_nanf("") : 0.0F;
       inverse = 0;
       for (F& value : v) value = _mm256_setzero_ps();
+    } else {
+      choose_scale(v, amax, scale, inverse);
     }
     I q[4];
 #pragma GCC unroll 4
