@@ -9,7 +9,7 @@ namespace wring::kernels::avx2 {
 namespace {
 
 // Up to here taking codes out anew for each tile of tokens is cheaper than a panel.
-constexpr std::size_t kFewTokens = 8;
+constexpr std::size_t kFewTokens = 6;
 // Of activations at a time: they stay in the second-level cache.
 constexpr std::size_t kBlockBytes = 160 << 10;
 

@@ -69,7 +69,7 @@ inline I pairs_of_words(I a) {
 struct Group4 {
   static constexpr bool kMins = true;
   static constexpr int kBlock = 32;
-  static constexpr int kTokens = 2;  // of a tile: what the registers hold
+  static constexpr int kTokens = 3;  // of a tile: what the registers hold
 
   explicit Group4(const GroupQ4_K& group) : g(group) {
     d[0] = f16s(g.d), d[1] = f16s(g.d + 8);
@@ -101,18 +101,21 @@ struct Group4 {
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         const I both = load(g.qs[column / 8 + pair] + 32 * half);
-        const I low = low_halves(both), high = high_halves(both);
+        const I low = low_halves(both);
 #pragma GCC unroll 4
         for (int t = 0; t < T; ++t) {
-          const std::int8_t* codes = x[t].codes + column + 8 * pair;
-          const I a = _mm256_maddubs_epi16(low, broadcast_step(codes));
+          const I sum = _mm256_maddubs_epi16(low, broadcast_step(x[t].codes + column + 8 * pair));
           if (pair == 0) {
-            words[t][half] = a;
+            words[t][half] = sum;
           } else {
-            add_words(words[t][half], a);
+            add_words(words[t][half], sum);
           }
-          add_words(words[t][half], _mm256_maddubs_epi16(high, broadcast_step(codes + 4)));
         }
+        const I high = high_halves(both);
+#pragma GCC unroll 4
+        for (int t = 0; t < T; ++t)
+          add_words(words[t][half],
+                    _mm256_maddubs_epi16(high, broadcast_step(x[t].codes + column + 8 * pair + 4)));
       }
     }
 #pragma GCC unroll 4
