@@ -133,6 +133,13 @@ void MappedFile::release() {
   slot_ = -1;
 }
 
+void release_mapped_pages(std::span<const std::byte> bytes) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = (reinterpret_cast<std::uintptr_t>(bytes.data()) + page - 1) / page * page;
+  const auto last = (reinterpret_cast<std::uintptr_t>(bytes.data()) + bytes.size()) / page * page;
+  if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_DONTNEED);  // a wish
+}
+
 std::string read_text_file(const std::filesystem::path& path, std::size_t limit_bytes) {
   const Descriptor file(path);
   const std::size_t size = regular_size(file, path);

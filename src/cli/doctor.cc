@@ -26,15 +26,17 @@ int run(const Common& common) {
     out["threads"] = pool.threads();
     out["read_bandwidth_gbps"] = peaks.read_bandwidth_gbps;
     out["fp32_gmacs"] = peaks.fp32_gmacs;
+    out["int8_gmacs"] = peaks.int8_gmacs;
     out["build"] = build_id();
     print_json(out);
     return 0;
   }
   print(fmt::format(
       "CPU level       {}: {}\nthreads         {}\nread bandwidth  {:.1f} GB/s\nfp32 peak       {:.1f} G "
-      "multiply-adds/s\n"
+      "multiply-adds/s\nint8 peak       {:.1f} G multiply-adds/s\n"
       "build           {}\n",
-      isa_name(isa), reason, pool.threads(), peaks.read_bandwidth_gbps, peaks.fp32_gmacs, build_id()));
+      isa_name(isa), reason, pool.threads(), peaks.read_bandwidth_gbps, peaks.fp32_gmacs, peaks.int8_gmacs,
+      build_id()));
   return 0;
 }
 

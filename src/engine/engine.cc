@@ -117,6 +117,9 @@ const model::Model& Engine::model() const {
 ComputeMode Engine::compute_mode() const {
   return state_->compute;
 }
+bool Engine::uses_integers() const {
+  return state_->forward.uses_integers();
+}
 ThreadPool& Engine::pool() {
   return state_->pool;
 }
@@ -163,7 +166,8 @@ void Engine::commit(SequenceId sequence, std::int64_t n) {
 }
 
 Engine::Memory Engine::memory() const {
-  return {state_->forward.weights_bytes(), state_->cache.used_bytes(), state_->forward.workspace_bytes()};
+  return {state_->forward.weights_bytes(), state_->forward.streamed_bytes(), state_->cache.used_bytes(),
+          state_->forward.workspace_bytes()};
 }
 
 }  // namespace wring::engine

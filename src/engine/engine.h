@@ -37,6 +37,8 @@ class Engine {
 
   const model::Model& model() const;
   ComputeMode compute_mode() const;
+  /// Whether any matrix is computed in integers.
+  bool uses_integers() const;
   ThreadPool& pool();
 
   SequenceId add_sequence();
@@ -55,8 +57,9 @@ class Engine {
   void commit(SequenceId sequence, std::int64_t n);
 
   struct Memory {
-    std::uint64_t weights_bytes = 0;  // touched by a step: mapped from the file, or in arenas
-    std::uint64_t kv_bytes = 0;       // pages in use
+    std::uint64_t weights_bytes = 0;   // touched by a step: mapped from the file, or in arenas
+    std::uint64_t streamed_bytes = 0;  // the part of them that every step reads whole: all but the embedding
+    std::uint64_t kv_bytes = 0;        // pages in use
     std::uint64_t workspace_bytes = 0;
   };
   Memory memory() const;

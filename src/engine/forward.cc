@@ -282,6 +282,12 @@ void Forward::add_residual(std::int64_t rows) {
   for_rows(rows, [&](std::size_t r) { kernels_->add(residual_.row(r), update_.row(r), hidden); });
 }
 
+bool Forward::uses_integers() const {
+  bool any = false;
+  for_each_linear([&](const Linear& l) { any = any || l.packed(); });
+  return any;
+}
+
 std::uint64_t Forward::workspace_bytes() const {
   std::uint64_t n = 0;
   for (const RowBuffer* b : {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_,
@@ -294,15 +300,17 @@ std::uint64_t Forward::workspace_bytes() const {
   return n;
 }
 
+std::uint64_t Forward::streamed_bytes() const {
+  std::uint64_t n = 0;
+  for_each_linear(
+      [&](const Linear& l) { n += l.packed() ? l.arena_bytes() : l.weight().tensor->data.size(); });
+  return n;
+}
+
 std::uint64_t Forward::weights_bytes() const {
-  std::uint64_t mapped = model_->payload_bytes(), arenas = 0;
-  for_each_linear([&](const Linear& l) {
-    if (!l.packed()) return;
-    arenas += l.arena_bytes();
-    // A packed matrix is not read again in the file, unless it is the embedding too.
-    if (&l.weight() != embedding_) mapped -= l.weight().tensor->data.size();
-  });
-  return mapped + arenas;
+  // An embedding that is the head too is read in place, packed or not.
+  const bool counted = &head_.weight() == embedding_ && !head_.packed();
+  return streamed_bytes() + (counted ? 0 : embedding_->tensor->data.size());
 }
 
 }  // namespace wring::engine

@@ -45,9 +45,12 @@ class Forward {
   /// Computes the plan; returns the wanted logits. Precondition: reserve(plan) and pages for every position.
   Rows compute(const RowPlan& plan, ForwardObserver* observer) noexcept;
 
+  bool uses_integers() const;
   std::uint64_t workspace_bytes() const;
   /// Bytes of weights: what is read where it is mapped, and the arenas of packed matrices.
   std::uint64_t weights_bytes() const;
+  /// The part of them that every step reads whole.
+  std::uint64_t streamed_bytes() const;
 
  private:
   struct Norm {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 
 namespace wring::engine {
 namespace {
@@ -91,6 +92,7 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
     panel_rows_ = even_piece(rows(), std::max<std::size_t>(kPackedPiece / row_bytes, kernels::kGroupRows),
                              kernels::kGroupRows, threads);
     pack(pool);
+    release_mapped_pages(weight_->tensor->data);  // they lie in the arena now
   } else {
     const std::size_t tile = kernels::kernels().tile_height;
     panel_rows_ =

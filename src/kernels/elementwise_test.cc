@@ -177,6 +177,8 @@ TEST(Elementwise, FmaLoopCountsItsWork) {
     const std::size_t one = level.table->fma_loop(1, &sink);
     EXPECT_GT(one, 0U) << level.name;
     EXPECT_EQ(level.table->fma_loop(1000, &sink), 1000 * one) << level.name;
+    std::int32_t bytes = 0;
+    EXPECT_EQ(level.table->byte_loop(1000, &bytes), 1000 * level.table->byte_loop(1, &bytes)) << level.name;
     EXPECT_NEAR(std::remainder(sink, 2.0F), 0.0F, 1e-3) << level.name;  // each chain ends at 2
   }
 }

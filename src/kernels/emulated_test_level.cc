@@ -197,7 +197,8 @@ struct Emulated {
 
 const KernelTable& emulated_sixteen_lanes() {
   static const KernelTable table = vector::make_table<Emulated>(
-      Isa::kAvx512, {kernels_for(Isa::kScalar).quantize_row, kernels_for(Isa::kScalar).packed_matmul});
+      Isa::kAvx512, {kernels_for(Isa::kScalar).quantize_row, kernels_for(Isa::kScalar).packed_matmul,
+                     kernels_for(Isa::kScalar).byte_loop});
   return table;
 }
 

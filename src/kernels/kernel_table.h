@@ -123,6 +123,8 @@ struct KernelTable {
   /// Multiply-adds done by one call of an FMA loop that lives in registers: `wring doctor` times it to know
   /// the fp32 peak.
   std::size_t (*fma_loop)(std::size_t rounds, float* sink);
+  /// The same for the multiply-adds of bytes that packed mode is made of.
+  std::size_t (*byte_loop)(std::size_t rounds, std::int32_t* sink);
 };
 
 /// The table of one level. Precondition: the CPU has it.

@@ -29,6 +29,23 @@ std::uint64_t read_all(const std::uint64_t* words, std::size_t count) {
   return all;
 }
 
+struct alignas(64) Sink {
+  float value = 0;
+  std::int32_t integer = 0;
+};
+
+// 10⁹ multiply-adds a second; loop(worker) tells how many it did.
+template <class F>
+double rate(ThreadPool& pool, F&& loop) {
+  std::vector<std::size_t> done(static_cast<std::size_t>(pool.threads()));
+  const Clock::time_point start = Clock::now();
+  pool.run(
+      [&](int worker) { done[static_cast<std::size_t>(worker)] = loop(static_cast<std::size_t>(worker)); });
+  double all = 0;
+  for (const std::size_t d : done) all += static_cast<double>(d);
+  return all / seconds_since(start) / 1e9;
+}
+
 }  // namespace
 
 MachinePeaks measure_peaks(ThreadPool& pool, double seconds) {
@@ -43,7 +60,7 @@ MachinePeaks measure_peaks(ThreadPool& pool, double seconds) {
   std::vector<std::uint64_t> results(threads *
                                      8);  // a cache line each; keeps the reads from being optimised away
   const kernels::KernelTable& table = kernels::kernels();
-  std::vector<float> sinks(threads * 64);
+  std::vector<Sink> sinks(threads);
   const Clock::time_point start = Clock::now();
   do {
     Clock::time_point t = Clock::now();
@@ -53,15 +70,11 @@ MachinePeaks measure_peaks(ThreadPool& pool, double seconds) {
     });
     peaks.read_bandwidth_gbps = std::max(peaks.read_bandwidth_gbps,
                                          static_cast<double>(words * threads * 8) / seconds_since(t) / 1e9);
-    std::vector<std::size_t> done(threads);
-    t = Clock::now();
-    pool.run([&](int worker) {
-      const auto w = static_cast<std::size_t>(worker);
-      done[w] = table.fma_loop(100'000, sinks.data() + w * 64);
-    });
-    std::size_t all = 0;
-    for (const std::size_t d : done) all += d;
-    peaks.fp32_gmacs = std::max(peaks.fp32_gmacs, static_cast<double>(all) / seconds_since(t) / 1e9);
+    const double fp32 = rate(pool, [&](std::size_t w) { return table.fma_loop(100'000, &sinks[w].value); });
+    peaks.fp32_gmacs = std::max(peaks.fp32_gmacs, fp32);
+    const double int8 =
+        rate(pool, [&](std::size_t w) { return table.byte_loop(100'000, &sinks[w].integer); });
+    peaks.int8_gmacs = std::max(peaks.int8_gmacs, int8);
   } while (seconds_since(start) < seconds);
   return peaks;
 }

@@ -1,5 +1,5 @@
-// What this machine can do at best, measured: read bandwidth and fp32 multiply-adds a second. Every speed is
-// also given as a share of these, so that figures from different machines compare.
+// What this machine can do at best, measured: read bandwidth, and multiply-adds of float32 and of bytes a
+// second. Every speed is also given as a share of these, so that figures from different machines compare.
 #pragma once
 
 #include "base/thread_pool.h"
@@ -9,6 +9,7 @@ namespace wring::lab {
 struct MachinePeaks {
   double read_bandwidth_gbps = 0;  // 10⁹ bytes a second, all threads reading memory that no cache holds
   double fp32_gmacs = 0;           // 10⁹ float32 multiply-adds a second, all threads, from registers
+  double int8_gmacs = 0;           // the same of bytes, as packed mode's products use them
 };
 
 /// Takes about `seconds` in all; the best of several rounds, since others may use the machine.

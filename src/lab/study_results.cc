@@ -37,7 +37,9 @@ std::vector<SpeedRow> speeds_of(const Ledger& ledger, const SpeedProtocol& proto
                       spread_from(v.at("ttft_ms")),
                       spread_from(v.at("prefill_tokens_per_s")),
                       spread_from(v.at("decode_tokens_per_s")),
-                      {v.at("weights_bytes"), v.at("kv_bytes"), v.at("workspace_bytes")}});
+                      {.weights_bytes = v.at("weights_bytes"),
+                       .kv_bytes = v.at("kv_bytes"),
+                       .workspace_bytes = v.at("workspace_bytes")}});
     }
   }
   return rows;

@@ -229,4 +229,25 @@ void quantize_row(const float* x, const QuantizedRows& out, std::size_t token) {
   }
 }
 
+std::size_t byte_loop(std::size_t rounds, std::int32_t* sink) {
+  constexpr int kChains = 6;
+  I sums[kChains];
+#pragma GCC unroll 6
+  for (I& sum : sums) sum = _mm256_setzero_si256();
+  const I codes = _mm256_set1_epi8(1);
+  I token = _mm256_set1_epi8(1);
+  for (std::size_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 6
+    for (I& sum : sums) {
+      asm volatile("" : "+x"(token));  // else one product would do for all
+      add_words(sum, _mm256_maddubs_epi16(codes, token));
+    }
+  }
+  I total = _mm256_setzero_si256();
+#pragma GCC unroll 6
+  for (const I& sum : sums) total = _mm256_add_epi32(total, pairs_of_words(sum));
+  *sink = _mm256_extract_epi32(total, 0);
+  return rounds * kChains * 32;
+}
+
 }  // namespace wring::kernels::avx2

@@ -5,7 +5,8 @@
 namespace wring::kernels::avx2 {
 
 const KernelTable& table() {
-  static constexpr KernelTable kTable = vector::make_table<Vec>(Isa::kAvx2, {quantize_row, packed_matmul});
+  static constexpr KernelTable kTable =
+      vector::make_table<Vec>(Isa::kAvx2, {quantize_row, packed_matmul, byte_loop});
   return kTable;
 }
 

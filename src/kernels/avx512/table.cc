@@ -7,7 +7,7 @@ namespace wring::kernels::avx512 {
 
 const KernelTable& table() {
   static constexpr KernelTable kTable =
-      vector::make_table<Vec>(Isa::kAvx512, {avx2::quantize_row, avx2::packed_matmul});
+      vector::make_table<Vec>(Isa::kAvx512, {avx2::quantize_row, avx2::packed_matmul, avx2::byte_loop});
   return kTable;
 }
 

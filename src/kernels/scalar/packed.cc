@@ -8,6 +8,7 @@
 #include "base/floats.h"
 #include "kernels/levels.h"
 #include "kernels/scalar/scalar_kernels.h"
+#include "kernels/scalar/scalar_math.h"
 
 namespace wring::kernels::scalar {
 namespace {
@@ -154,6 +155,15 @@ void packed_matmul(QuantType type, const std::byte* groups, std::size_t rows, co
       }
     }
   }
+}
+
+std::size_t byte_loop(std::size_t rounds, std::int32_t* sink) {
+  std::int32_t sums[16] = {};
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (int i = 0; i < 16; ++i) sums[i] += static_cast<std::int8_t>(round + static_cast<std::size_t>(i)) * 3;
+  }
+  *sink = tree_sum(sums);
+  return rounds * 16;
 }
 
 }  // namespace wring::kernels::scalar

@@ -25,5 +25,6 @@ void rope_pairs(float* x, const float* cosine, const float* sine, std::size_t ha
 void attention(const AttentionArgs& args);
 double log_sum_exp(const float* x, std::size_t n);
 std::size_t fma_loop(std::size_t rounds, float* sink);
+std::size_t byte_loop(std::size_t rounds, std::int32_t* sink);
 
 }  // namespace wring::kernels::scalar

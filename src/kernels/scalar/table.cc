@@ -27,6 +27,7 @@ const KernelTable& table() {
       .store_kv = store_kv,
       .log_sum_exp = log_sum_exp,
       .fma_loop = fma_loop,
+      .byte_loop = byte_loop,
   };
   return kTable;
 }

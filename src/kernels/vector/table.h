@@ -13,6 +13,7 @@ namespace wring::kernels::vector {
 struct PackedFunctions {
   decltype(KernelTable::quantize_row) quantize_row;
   decltype(KernelTable::packed_matmul) packed_matmul;
+  decltype(KernelTable::byte_loop) byte_loop;
 };
 
 template <class V>
@@ -39,6 +40,7 @@ constexpr KernelTable make_table(Isa isa, PackedFunctions packed) {
       .store_kv = scalar::store_kv,
       .log_sum_exp = Elementwise<V>::log_sum_exp,
       .fma_loop = Elementwise<V>::fma_loop,
+      .byte_loop = packed.byte_loop,
   };
 }
 
