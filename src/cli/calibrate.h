@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 #include "formats/imatrix.h"
 
 namespace wring::cli {

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/open.h"
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 #include "lab/corpus.h"
 
 namespace wring::cli {

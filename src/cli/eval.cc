@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "cli/command.h"
 #include "cli/open.h"
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 #include "evaluate/documents.h"
 #include "evaluate/engine_scorer.h"
 #include "evaluate/llama_protocol.h"

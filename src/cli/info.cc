@@ -5,7 +5,7 @@
 
 #include "cli/command.h"
 #include "cli/open.h"
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 #include "model/names.h"
 
 namespace wring::cli {

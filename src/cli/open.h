@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 
 namespace wring::cli {
 

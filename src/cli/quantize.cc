@@ -9,7 +9,7 @@
 #include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/open.h"
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 #include "quantize/plan.h"
 #include "quantize/recipe.h"
 #include "quantize/write_gguf.h"

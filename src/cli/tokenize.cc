@@ -10,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/lines.h"
 #include "cli/open.h"
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 
 namespace wring::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 
 namespace wring::engine {
 

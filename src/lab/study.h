@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/progress.h"
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 #include "lab/ledger.h"
 #include "lab/study_plan.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 #include "evaluate/documents.h"
 #include "evaluate/kl.h"
 #include "lab/speed.h"

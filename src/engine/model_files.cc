@@ -1,4 +1,4 @@
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 
 #include <fmt/format.h>
 

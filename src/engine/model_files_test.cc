@@ -1,4 +1,4 @@
-#include "engine/language_model.h"
+#include "engine/model_files.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -16,10 +16,10 @@ namespace {
 namespace fs = std::filesystem;
 
 // A complete little model folder: the llama fixture with the tiny tokenizer and a template of our own.
-class LanguageModel : public ::testing::Test {
+class ModelFilesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / ("wring_language_model_" + std::to_string(::getpid()));
+    folder_ = fs::path(::testing::TempDir()) / ("wring_model_files_" + std::to_string(::getpid()));
     fs::create_directories(folder_);
     for (const char* name : {"config.json", "model.safetensors"}) copy(testing::data("arch/llama") / name);
     copy(testing::data("tokenizer/tok_llama/tokenizer.json"));
@@ -43,7 +43,7 @@ class LanguageModel : public ::testing::Test {
   fs::path folder_;
 };
 
-TEST_F(LanguageModel, RendersConversationsWithOneBos) {
+TEST_F(ModelFilesTest, RendersConversationsWithOneBos) {
   const ModelFiles files = ModelFiles::open(folder_);
   const nlohmann::ordered_json messages = {{{"role", "user"}, {"content", "hello"}}};
   const std::string text = Chat(files).render(messages, true);
@@ -55,7 +55,7 @@ TEST_F(LanguageModel, RendersConversationsWithOneBos) {
   EXPECT_EQ(encode_prompt(*files.tokenizer, "hello")[0], *files.tokenizer->bos());
 }
 
-TEST_F(LanguageModel, DocumentsArePlainText) {
+TEST_F(ModelFilesTest, DocumentsArePlainText) {
   const ModelFiles files = ModelFiles::open(folder_);
   const std::vector<TokenId> ids = encode_document(*files.tokenizer, "</s>");
   EXPECT_EQ(ids[0], *files.tokenizer->bos());
@@ -63,11 +63,11 @@ TEST_F(LanguageModel, DocumentsArePlainText) {
   EXPECT_EQ(files.tokenizer->decode(std::span(ids).subspan(1)), "</s>");
 }
 
-TEST_F(LanguageModel, RepliesEndAtTheModelsAndTheTokenizersEos) {
+TEST_F(ModelFilesTest, RepliesEndAtTheModelsAndTheTokenizersEos) {
   EXPECT_EQ(ModelFiles::open(folder_).stop_ids(), (std::vector<TokenId>{2}));
 }
 
-TEST_F(LanguageModel, WithoutTokenizerOrTemplateItSaysSo) {
+TEST_F(ModelFilesTest, WithoutTokenizerOrTemplateItSaysSo) {
   write_tokenizer_config({{"bos_token", "<s>"}});
   EXPECT_THROW(Chat(ModelFiles::open(folder_)), Error);
   fs::remove(folder_ / "tokenizer.json");
@@ -76,7 +76,7 @@ TEST_F(LanguageModel, WithoutTokenizerOrTemplateItSaysSo) {
   EXPECT_THROW(files.require_tokenizer(), Error);
 }
 
-TEST_F(LanguageModel, ATokenizerWithMoreIdsThanRowsIsRefused) {
+TEST_F(ModelFilesTest, ATokenizerWithMoreIdsThanRowsIsRefused) {
   std::ifstream in(folder_ / "tokenizer.json");
   nlohmann::json tokenizer = nlohmann::json::parse(in);
   tokenizer["model"]["vocab"]["one more"] = 320;
