@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "text/jinja_evaluator.h"
-#include "text/jinja_parser.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/parser.h"
 
 namespace wring::text {
 

@@ -1,4 +1,4 @@
-// Chat templates: the model's own Jinja template, run by an interpreter of ours (jinja_*.h) in the
+// Chat templates: the model's own Jinja template, run by an interpreter of ours (text/jinja/) in the
 // environment that Hugging Face defines for it (trim_blocks, lstrip_blocks, loop controls, tojson without
 // HTML escaping, raise_exception, strftime_now, the immutable sandbox).
 #pragma once

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "text/jinja_evaluator.h"
+#include "text/jinja/evaluator.h"
 
 namespace wring::text::jinja {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "text/jinja_library.h"
-#include "text/jinja_parser.h"
-#include "text/jinja_parser_base.h"
+#include "text/jinja/library.h"
+#include "text/jinja/parser.h"
+#include "text/jinja/parser_base.h"
 
 namespace wring::text::jinja {
 

@@ -1,6 +1,6 @@
 // Making values, and Python's equality and order over them.
 
-#include "text/jinja_value.h"
+#include "text/jinja/value.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "text/jinja_object.h"
+#include "text/jinja/object.h"
 
 namespace wring::text::jinja {
 namespace {

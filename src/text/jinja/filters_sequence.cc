@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 
-#include "text/jinja_evaluator.h"
-#include "text/jinja_object.h"
-#include "text/jinja_text.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/object.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

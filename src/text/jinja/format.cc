@@ -7,8 +7,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "text/jinja_library.h"
-#include "text/jinja_text.h"
+#include "text/jinja/library.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "text/jinja_evaluator.h"
-#include "text/jinja_text.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

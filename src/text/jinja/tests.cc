@@ -5,9 +5,9 @@
 #include <array>
 #include <cmath>
 
-#include "text/jinja_evaluator.h"
-#include "text/jinja_object.h"
-#include "text/jinja_text.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/object.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "text/jinja_ast.h"
+#include "text/jinja/ast.h"
 
 namespace wring::text::jinja {
 

@@ -1,13 +1,13 @@
 // Statements: the tags, their bodies and their ends.
 
-#include "text/jinja_parser.h"
+#include "text/jinja/parser.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "text/jinja_parser_base.h"
+#include "text/jinja/parser_base.h"
 
 namespace wring::text::jinja {
 

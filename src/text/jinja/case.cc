@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "text/jinja_text.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

@@ -7,8 +7,8 @@
 #include <array>
 #include <cmath>
 
-#include "text/jinja_evaluator.h"
-#include "text/jinja_text.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

@@ -1,12 +1,12 @@
 // What both halves of the parser share: the token cursor, the nesting guard, and the one class whose methods
-// are in jinja_parser.cc (statements) and jinja_parser_expression.cc (expressions).
+// are in parser.cc (statements) and parser_expression.cc (expressions).
 #pragma once
 
 #include <string_view>
 #include <vector>
 
-#include "text/jinja_ast.h"
-#include "text/jinja_lexer.h"
+#include "text/jinja/ast.h"
+#include "text/jinja/lexer.h"
 
 namespace wring::text::jinja {
 

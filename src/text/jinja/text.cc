@@ -1,6 +1,6 @@
-// Code points, whitespace, cutting and joining; jinja_case.cc has the letters' case.
+// Code points, whitespace, cutting and joining; case.cc has the letters' case.
 
-#include "text/jinja_text.h"
+#include "text/jinja/text.h"
 
 #include <utf8proc.h>
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "text/jinja_ast.h"
-#include "text/jinja_library.h"
-#include "text/jinja_object.h"
+#include "text/jinja/ast.h"
+#include "text/jinja/library.h"
+#include "text/jinja/object.h"
 
 namespace wring::text::jinja {
 
@@ -55,7 +55,7 @@ class Evaluator {
   class Depth;
   class InnerScope;
 
-  // Statements (jinja_evaluator.cc).
+  // Statements (evaluator.cc).
   Flow run(const Block& block);
   Flow run(const Statement& statement);
   Flow run_if(const Statement& statement);
@@ -67,7 +67,7 @@ class Evaluator {
   Value make_macro(const Statement& definition);
   Value call_macro(const Macro& macro, Arguments arguments);
 
-  // Expressions (jinja_evaluator_expression.cc).
+  // Expressions (evaluator_expression.cc).
   Value evaluate(const Expression& e);
   Value evaluate_items(const Expression& e);
   Value evaluate_dict(const Expression& e);
@@ -77,7 +77,7 @@ class Evaluator {
   Value look_up(const std::string& name);
   Arguments arguments_of(const Expression& e, std::size_t first);
   bool compare_by(std::string_view op, const Value& a, const Value& b);
-  // Arithmetic (jinja_arithmetic.cc).
+  // Arithmetic (arithmetic.cc).
   Value add(const Value& a, const Value& b);
   Value multiply(const Value& a, const Value& b);
   Value repeat(const Value& what, std::int64_t times);

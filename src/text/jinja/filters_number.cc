@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <optional>
 
-#include "text/jinja_evaluator.h"
-#include "text/jinja_text.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

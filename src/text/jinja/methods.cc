@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <array>
 
-#include "text/jinja_evaluator.h"
-#include "text/jinja_object.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/object.h"
 
 namespace wring::text::jinja {
 namespace {

@@ -1,7 +1,7 @@
 // Statements. Scopes follow Jinja: for, with, macro, call, filter, set-block and generation bodies have their
 // own, if has none.
 
-#include "text/jinja_evaluator.h"
+#include "text/jinja/evaluator.h"
 
 #include <fmt/format.h>
 

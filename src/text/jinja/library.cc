@@ -1,13 +1,13 @@
 // Names and arguments of the library's functions, and the tables that find them.
 
-#include "text/jinja_library.h"
+#include "text/jinja/library.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
-#include "text/jinja_evaluator.h"
+#include "text/jinja/evaluator.h"
 
 namespace wring::text::jinja {
 namespace {

@@ -1,4 +1,4 @@
-// The changing things of a rendering: see jinja_value.h. The Heap owns them, so values may point to them
+// The changing things of a rendering: see value.h. The Heap owns them, so values may point to them
 // freely.
 #pragma once
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/jinja_value.h"
+#include "text/jinja/value.h"
 
 namespace wring::text::jinja {
 

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "text/jinja_object.h"
-#include "text/jinja_text.h"
-#include "text/jinja_value.h"
+#include "text/jinja/object.h"
+#include "text/jinja/text.h"
+#include "text/jinja/value.h"
 
 namespace wring::text::jinja {
 namespace {

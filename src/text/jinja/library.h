@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "text/jinja_value.h"
+#include "text/jinja/value.h"
 
 namespace wring::text::jinja {
 
@@ -50,10 +50,10 @@ struct Filter {
   Value (*apply)(Evaluator&, const Value& input, Arguments arguments);
 };
 
-std::span<const Filter> text_filters();      // jinja_filters_text.cc
-std::span<const Filter> number_filters();    // jinja_filters_number.cc
-std::span<const Filter> sequence_filters();  // jinja_filters_sequence.cc
-std::span<const Filter> order_filters();     // jinja_filters_order.cc
+std::span<const Filter> text_filters();      // filters_text.cc
+std::span<const Filter> number_filters();    // filters_number.cc
+std::span<const Filter> sequence_filters();  // filters_sequence.cc
+std::span<const Filter> order_filters();     // filters_order.cc
 
 bool is_filter(std::string_view name);
 bool is_test(std::string_view name);

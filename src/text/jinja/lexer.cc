@@ -1,6 +1,6 @@
-// See jinja_lexer.h. One pass over the source: text up to the next tag, then the tag's tokens, then its end.
+// See lexer.h. One pass over the source: text up to the next tag, then the tag's tokens, then its end.
 
-#include "text/jinja_lexer.h"
+#include "text/jinja/lexer.h"
 
 #include <fmt/format.h>
 #include <utf8proc.h>
@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/jinja_text.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

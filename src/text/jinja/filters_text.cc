@@ -5,8 +5,8 @@
 
 #include <array>
 
-#include "text/jinja_evaluator.h"
-#include "text/jinja_text.h"
+#include "text/jinja/evaluator.h"
+#include "text/jinja/text.h"
 
 namespace wring::text::jinja {
 namespace {

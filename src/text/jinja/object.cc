@@ -1,6 +1,6 @@
 // Look-ups in scopes and namespaces, and the loop's drawing of items.
 
-#include "text/jinja_object.h"
+#include "text/jinja/object.h"
 
 #include <fmt/format.h>
 
