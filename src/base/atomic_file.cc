@@ -70,7 +70,7 @@ void sync_folder(const fs::path& folder) {
 }  // namespace
 
 AtomicFile::AtomicFile(fs::path target)
-    : target_(absolute_target(target)), temporary_(temporary_for(target_)) {
+    : target_(absolute_target(target)), temporary_(temporary_for(target_)), registered_(temporary_) {
   std::error_code ignored;
   if (fs::is_directory(target_, ignored))
     throw Error(ErrorCode::kUsage, "output is a directory, a file is needed", target_.string());
@@ -123,6 +123,7 @@ void AtomicFile::commit() {
   flush();
   if (::fsync(fd_) != 0) cannot_write(errno, target_);
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) cannot_write(errno, target_);
+  registered_.release();
   ::close(fd_);
   fd_ = -1;
   sync_folder(folder_of(target_));
@@ -135,6 +136,7 @@ AtomicDirectory::AtomicDirectory(fs::path target) : target_(absolute_target(targ
                 "choose another folder or remove it first");
   }
   temporary_ = temporary_for(target_);
+  registered_.emplace(temporary_);
   if (!fs::create_directory(temporary_, fault)) cannot_write(fault ? fault.value() : EEXIST, target_);
 }
 
@@ -148,8 +150,16 @@ void AtomicDirectory::commit() {
   std::error_code fault;
   fs::rename(temporary_, target_, fault);  // replaces an empty folder
   if (fault) cannot_write(fault.value(), target_);
+  registered_.reset();
   temporary_.clear();
   sync_folder(folder_of(target_));
+}
+
+bool is_within(const fs::path& path, const fs::path& folder) {
+  std::error_code ignored;
+  const fs::path relative =
+      fs::weakly_canonical(path, ignored).lexically_relative(fs::weakly_canonical(folder, ignored));
+  return !relative.empty() && *relative.begin() != "..";
 }
 
 void write_file_atomically(const fs::path& target, std::string_view text) {

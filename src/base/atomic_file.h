@@ -1,12 +1,16 @@
 // Files and folders that appear whole or not at all: written beside the target under a temporary name,
 // fsynced, renamed. Whatever goes wrong before commit() leaves the target as it was and removes the
-// temporary.
+// temporary, a signal that ends the process included (base/temporaries.h).
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+
+#include "base/temporaries.h"
 
 namespace wring {
 
@@ -40,6 +44,7 @@ class AtomicFile {
   void write_out(const char* data, std::size_t size);
 
   std::filesystem::path target_, temporary_;
+  RegisteredTemporary registered_;
   std::string buffer_;
   std::uint64_t position_ = 0;
   int fd_ = -1;
@@ -61,7 +66,11 @@ class AtomicDirectory {
 
  private:
   std::filesystem::path target_, temporary_;
+  std::optional<RegisteredTemporary> registered_;
 };
+
+/// Whether `path`, which need not exist, is `folder` or lies below it, symbolic links followed.
+bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder);
 
 /// Writes `text` to `target` atomically.
 void write_file_atomically(const std::filesystem::path& target, std::string_view text);

@@ -71,5 +71,16 @@ TEST_F(AtomicFileTest, DirectoryAppearsWholeAndIsNotOverwritten) {
   EXPECT_EQ(entries(), 1U);
 }
 
+TEST_F(AtomicFileTest, WithinMeansTheFolderOrBelowIt) {
+  fs::create_directories(folder_ / "d" / "e");
+  fs::create_directory_symlink(folder_ / "d", folder_ / "link");
+  EXPECT_TRUE(is_within(folder_ / "d", folder_ / "d"));
+  EXPECT_TRUE(is_within(folder_ / "d" / "new" / "f", folder_ / "d"));
+  EXPECT_TRUE(is_within(folder_ / "link" / "e", folder_ / "d" / "e"));
+  EXPECT_TRUE(is_within(folder_ / "x" / ".." / "d", folder_ / "d"));
+  EXPECT_FALSE(is_within(folder_ / "dd", folder_ / "d"));
+  EXPECT_FALSE(is_within(folder_, folder_ / "d"));
+}
+
 }  // namespace
 }  // namespace wring

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <mutex>
 
+#include "base/temporaries.h"
 #include "cli/command.h"
 
 namespace wring::cli {
@@ -18,7 +19,9 @@ namespace {
 std::atomic<int> g_signals{0};
 
 void on_signal(int) {
-  if (g_signals.fetch_add(1) > 0) ::_exit(130);
+  if (g_signals.fetch_add(1) == 0) return;
+  remove_registered_temporaries();
+  ::_exit(130);
 }
 
 using Clock = std::chrono::steady_clock;
