@@ -7,7 +7,6 @@
 #include <array>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
 
 namespace wring {
 
@@ -53,13 +52,6 @@ std::string Sha256::finish_hex() {
 std::string sha256_hex(std::string_view bytes) {
   Sha256 hash;
   hash.update(bytes);
-  return hash.finish_hex();
-}
-
-std::string sha256_file_hex(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  Sha256 hash;
-  hash.update(file.bytes());
   return hash.finish_hex();
 }
 

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <span>
 #include <string>
@@ -33,6 +32,5 @@ class Sha256 {
 };
 
 std::string sha256_hex(std::string_view bytes);
-std::string sha256_file_hex(const std::filesystem::path& path);
 
 }  // namespace wring

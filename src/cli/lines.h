@@ -7,7 +7,7 @@
 
 namespace wring::cli {
 
-/// Calls f(value, "FILE, line N") for each line. Errors: kBadInput for a line that is not JSON.
+/// Calls f(value, "FILE line N") for each line. Errors: kBadInput for a line that is not JSON.
 void for_each_json_line(const std::string& path,
                         const std::function<void(const nlohmann::json&, const std::string&)>& f);
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/lines.h"
 #include "base/mapped_file.h"
 #include "base/utf8.h"
 #include "engine/chat.h"
@@ -81,13 +82,7 @@ std::string required_string(const nlohmann::json& object, const char* key, const
 }
 
 void read_jsonl(const fs::path& file, std::string_view content, std::vector<TextDocument>& documents) {
-  std::size_t at = 0;
-  for (std::int64_t number = 1; at < content.size(); ++number) {
-    const std::size_t end = std::min(content.find('\n', at), content.size());
-    const std::string_view line = content.substr(at, end - at);
-    at = end + 1;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const std::string where = fmt::format("{} line {}", file.string(), number);
+  for_each_line(content, file.string(), [&](std::string_view line, const std::string& where) {
     const std::size_t valid = valid_utf8_prefix(line);
     if (valid < line.size()) refuse_utf8(line, valid, where);
     const nlohmann::json object = formats::parse_json(line, where);
@@ -102,19 +97,10 @@ void read_jsonl(const fs::path& file, std::string_view content, std::vector<Text
                           {}};
     require_text(document.text, where);
     documents.push_back(std::move(document));
-  }
+  });
 }
 
 }  // namespace
-
-std::string TextSet::hash() const {
-  Sha256 hash;
-  for (const TextDocument& d : documents) {
-    // Ids and domains cannot hold the separator unescaped: JSON strings.
-    hash.update(nlohmann::json({d.id, d.domain, d.sha256}).dump() + "\n");
-  }
-  return hash.finish_hex();
-}
 
 TextSet read_texts(std::span<const fs::path> files) {
   TextSet set;
@@ -163,7 +149,7 @@ std::vector<Document> tokenize(const TextSet& texts, const text::Tokenizer& toke
   documents.reserve(texts.documents.size());
   for (const TextDocument& text : texts.documents) {
     Document d{text.id, text.domain, text.sha256, {}, 0, false};
-    d.ids = engine::encode_document(tokenizer, text.text);
+    d.ids = with_context(text.source, [&] { return engine::encode_document(tokenizer, text.text); });
     d.cut = d.ids.size() > static_cast<std::size_t>(context);
     if (d.cut) d.ids.resize(static_cast<std::size_t>(context));
     if (static_cast<std::int64_t>(d.ids.size()) < kMinTokens) {

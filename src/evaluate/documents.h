@@ -28,9 +28,6 @@ struct TextDocument {
 struct TextSet {
   std::vector<TextDocument> documents;
   std::vector<std::string> notes;  // what was changed on reading, a line each: must be shown
-
-  /// SHA-256 over ids, domains and hashes of the documents in order.
-  std::string hash() const;
 };
 
 /// Reads the files in order. Errors, naming file, line and field: kBadInput for a folder, a missing or odd

@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/mapped_file.h"
 #include "evaluate/testing.h"
 
 namespace wring::evaluate {
@@ -147,14 +150,20 @@ TEST_F(DocumentsTest, AContextBeyondTheModelsNamesBoth) {
   EXPECT_THROW(tokenize(set, tokenizer_, 1, 2048), Error);
 }
 
-TEST_F(DocumentsTest, TheHashDependsOnOrderAndContent) {
-  const std::string a = R"({"id":"a","domain":"d","text":"t"})"
-                        "\n",
-                    b = R"({"id":"b","domain":"d","text":"u"})"
-                        "\n";
-  const std::string hash = read("d.jsonl", a + b).hash();
-  EXPECT_EQ(hash, read("e.jsonl", a + "\n" + b).hash());
-  EXPECT_NE(hash, read("d.jsonl", b + a).hash());
+TEST_F(DocumentsTest, AByteWithoutTokenNamesItsDocument) {
+  auto definition = nlohmann::json::parse(read_text_file(
+      std::string(WRING_SOURCE_DIR) + "/tests/data/tokenizer/tok_llama/tokenizer.json", 1 << 20));
+  auto& vocab = definition["model"]["vocab"];
+  vocab["unused"] = vocab.at("Ą");  // the character of byte 4
+  vocab.erase("Ą");
+  scratch_.put("tokenizer.json", definition.dump());
+  const TextSet set = read("odd.txt", "a\x04z");
+  try {
+    tokenize(set, text::Tokenizer::from_hf(scratch_.path()), 16, 2048);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("0x04"), HasSubstr("odd.txt")));
+  }
 }
 
 }  // namespace

@@ -47,6 +47,12 @@ struct GgufEntry {
   GgufValue value;
 };
 
+/// What tokenizer.ggml.token_type says of a token: llama.cpp's enum llama_token_type.
+namespace token_type {
+inline constexpr std::int32_t kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5,
+                              kByte = 6;
+}
+
 using GgufMetadata = std::map<std::string, GgufEntry, std::less<>>;
 
 /// The value in one line for people: 2048, "llama", ["a", "b", … 49152 in all]. Long strings are cut after 80
@@ -82,7 +88,6 @@ class GgufReader {
   std::string string_or(std::string_view key, std::string_view fallback) const;
   const std::vector<std::string>& strings(std::string_view key) const;  // array of strings
   std::vector<std::int64_t> integers(std::string_view key) const;       // array of any integer kind
-  std::vector<double> numbers(std::string_view key) const;              // array of floats
 
   /// "m.gguf", for messages.
   const std::string& file() const;
@@ -99,16 +104,15 @@ class GgufReader {
 class GgufWriter {
  public:
   explicit GgufWriter(const std::filesystem::path& target);
+  ~GgufWriter();
 
   // Metadata, in the order given. A key may be given once (kInternal otherwise).
   void add_string(std::string_view key, std::string_view value);
   void add_u32(std::string_view key, std::uint32_t value);
-  void add_u64(std::string_view key, std::uint64_t value);
   void add_f32(std::string_view key, float value);
   void add_bool(std::string_view key, bool value);
   void add_strings(std::string_view key, std::span<const std::string> values);
   void add_i32s(std::string_view key, std::span<const std::int32_t> values);
-  void add_f32s(std::string_view key, std::span<const float> values);
   /// Copies a value read from another file, stored as it was there. Keys about that file's own layout
   /// (general.alignment, split.*) are left out.
   void add_entry(std::string_view key, const GgufEntry& entry);
@@ -131,7 +135,7 @@ class GgufWriter {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace wring::formats

@@ -205,10 +205,6 @@ std::vector<std::int64_t> GgufReader::integers(std::string_view key) const {
   return out;
 }
 
-std::vector<double> GgufReader::numbers(std::string_view key) const {
-  return state_->as<std::vector<double>>(key, "an array of floats");
-}
-
 const std::string& GgufReader::file() const {
   return state_->file;
 }

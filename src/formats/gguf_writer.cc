@@ -156,7 +156,8 @@ struct GgufWriter::State {
   }
 };
 
-GgufWriter::GgufWriter(const std::filesystem::path& target) : state_(std::make_shared<State>(target)) {}
+GgufWriter::GgufWriter(const std::filesystem::path& target) : state_(std::make_unique<State>(target)) {}
+GgufWriter::~GgufWriter() = default;
 
 void GgufWriter::add_string(std::string_view key, std::string_view value) {
   if (!is_valid_utf8(value)) bug("a string must be valid UTF-8", key);
@@ -164,9 +165,6 @@ void GgufWriter::add_string(std::string_view key, std::string_view value) {
 }
 void GgufWriter::add_u32(std::string_view key, std::uint32_t value) {
   state_->add(key, GgufKind::kU32, std::uint64_t{value});
-}
-void GgufWriter::add_u64(std::string_view key, std::uint64_t value) {
-  state_->add(key, GgufKind::kU64, value);
 }
 void GgufWriter::add_f32(std::string_view key, float value) {
   state_->add(key, GgufKind::kF32, double{value});
@@ -179,9 +177,6 @@ void GgufWriter::add_strings(std::string_view key, std::span<const std::string> 
 }
 void GgufWriter::add_i32s(std::string_view key, std::span<const std::int32_t> values) {
   state_->add(key, GgufKind::kI32, std::vector<std::int64_t>(values.begin(), values.end()));
-}
-void GgufWriter::add_f32s(std::string_view key, std::span<const float> values) {
-  state_->add(key, GgufKind::kF32, std::vector<double>(values.begin(), values.end()));
 }
 
 void GgufWriter::add_entry(std::string_view key, const GgufEntry& entry) {

@@ -46,12 +46,12 @@ TEST(GgufWriter, RoundTrip) {
   GgufWriter w(folder.path() / "m.gguf");
   w.add_string("s", "héllo");
   w.add_u32("u", 4000000000U);
-  w.add_u64("v", UINT64_MAX);
+  w.add_entry("v", {GgufKind::kU64, UINT64_MAX});
   w.add_f32("f", 0.1F);
   w.add_bool("b", true);
   w.add_strings("tokens", std::vector<std::string>{"a", "", "\xFF"});
   w.add_i32s("types", std::vector<std::int32_t>{1, -3});
-  w.add_f32s("scores", std::vector<float>{-0.5F});
+  w.add_entry("scores", {GgufKind::kF32, std::vector<double>{-0.5}});
   w.declare("q", QuantType::kQ4_K, Shape{3, 512});
   w.declare("x", QuantType::kBF16, Shape{5});
   w.begin_data();
@@ -72,7 +72,8 @@ TEST(GgufWriter, RoundTrip) {
   EXPECT_TRUE(r.boolean_or("b", false));
   EXPECT_EQ(r.strings("tokens"), (std::vector<std::string>{"a", "", "\xFF"}));
   EXPECT_EQ(r.integers("types"), (std::vector<std::int64_t>{1, -3}));
-  EXPECT_EQ(r.numbers("scores"), std::vector<double>{-0.5});
+  EXPECT_EQ(std::get<std::vector<double>>(r.metadata().find("scores")->second.value),
+            std::vector<double>{-0.5});
   EXPECT_EQ(r.find("q")->shape, (Shape{3, 512}));
   EXPECT_TRUE(std::ranges::equal(r.find("q")->data, q));
   EXPECT_TRUE(std::ranges::equal(r.find("x")->data, x));

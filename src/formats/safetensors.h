@@ -30,7 +30,6 @@ class SafetensorsReader {
 
   const std::vector<TensorInfo>& tensors() const;  // sorted by name
   const TensorInfo* find(std::string_view name) const;
-  const std::vector<std::filesystem::path>& files() const;
   std::uint64_t file_bytes() const;
   /// Things worth one warning line each (a tensor that lies in a shard which the index does not name for it).
   const std::vector<std::string>& warnings() const;
@@ -46,6 +45,7 @@ class SafetensorsReader {
 class SafetensorsWriter {
  public:
   explicit SafetensorsWriter(const std::filesystem::path& target);
+  ~SafetensorsWriter();
   void set_metadata(std::map<std::string, std::string> metadata);
   void declare(std::string_view name, QuantType type, std::span<const std::uint64_t> shape);
   void begin_data();
@@ -56,7 +56,7 @@ class SafetensorsWriter {
 
  private:
   struct State;
-  std::shared_ptr<State> state_;
+  std::unique_ptr<State> state_;
 };
 
 }  // namespace wring::formats

@@ -63,7 +63,6 @@ std::map<std::string, std::string> read_weight_map(const fs::path& index) {
 
 struct SafetensorsReader::State {
   std::vector<MappedFile> mappings;
-  std::vector<fs::path> files;
   std::vector<TensorInfo> tensors;
   std::vector<std::string> warnings;
   std::uint64_t bytes = 0;
@@ -71,7 +70,6 @@ struct SafetensorsReader::State {
   void open_file(MappedFile mapping, std::vector<TensorInfo>& into) {
     for (TensorInfo& t : parse_safetensors(mapping)) into.push_back(std::move(t));
     bytes += mapping.size();
-    files.push_back(mapping.path());
     mappings.push_back(std::move(mapping));
   }
 
@@ -145,9 +143,6 @@ const TensorInfo* SafetensorsReader::find(std::string_view name) const {
   return at != state_->tensors.end() && at->name == name ? &*at : nullptr;
 }
 
-const std::vector<fs::path>& SafetensorsReader::files() const {
-  return state_->files;
-}
 std::uint64_t SafetensorsReader::file_bytes() const {
   return state_->bytes;
 }

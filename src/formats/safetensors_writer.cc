@@ -62,7 +62,8 @@ struct SafetensorsWriter::State {
 };
 
 SafetensorsWriter::SafetensorsWriter(const std::filesystem::path& target)
-    : state_(std::make_shared<State>(target)) {}
+    : state_(std::make_unique<State>(target)) {}
+SafetensorsWriter::~SafetensorsWriter() = default;
 
 void SafetensorsWriter::set_metadata(std::map<std::string, std::string> metadata) {
   for (const auto& [key, value] : metadata) {

@@ -171,11 +171,15 @@ class Maker {
       return {};
     }
     if (cut_bytes > 0) count_dropped("longer than 64 MiB: the rest was left out", "files", 1);
-    const CutText cut = cut_documents(text, options_.tokens, counter());
-    if (cut.documents.empty()) {
-      file.record.dropped = "shorter than a document";
-      count_dropped(file.record.dropped, "files", 1);
+    CutText cut;
+    try {
+      cut = cut_documents(text, options_.tokens, counter());
+      if (cut.documents.empty()) file.record.dropped = "shorter than a document";
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::kBadInput) throw;
+      file.record.dropped = e.message();  // a byte that the model's vocabulary lacks
     }
+    if (!file.record.dropped.empty()) count_dropped(file.record.dropped, "files", 1);
     FileCandidates candidates;
     for (const std::string_view document : cut.documents) {
       Candidate c{std::string(document), sha256_hex(document), f, 0};

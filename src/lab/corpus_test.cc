@@ -156,6 +156,25 @@ TEST_F(CorpusTest, TheDrawIsTheSameOnEveryMachine) {
   EXPECT_EQ(names, "a7q6 a8q6 a1q4 a3q4 a0q2 ");
 }
 
+TEST_F(CorpusTest, AFileThatTheTokenizerCannotWriteIsDroppedNotTheCorpus) {
+  const fs::path data = fs::path(WRING_SOURCE_DIR) / "tests/data/tokenizer/tok_llama/tokenizer.json";
+  auto definition = nlohmann::json::parse(read_text_file(data, 1 << 20));
+  auto& vocab = definition["model"]["vocab"];
+  vocab["unused"] = vocab.at("Ą");  // the character of byte 4
+  vocab.erase("Ą");
+  put("tokenizer.json", definition.dump());
+  const text::Tokenizer tokenizer = text::Tokenizer::from_hf(root_);
+  put("a/1.txt", prose("a", 8));
+  put("a/2.txt", prose("b", 4) + "\x04" + prose("c", 4));
+  CorpusOptions o = options(2, 0, 0);
+  o.tokenizer = &tokenizer;
+  const Corpus corpus = make({at("a")}, o);
+  ASSERT_EQ(corpus.dropped.size(), 1U);
+  EXPECT_THAT(corpus.dropped[0].reason, HasSubstr("0x04"));
+  EXPECT_EQ(corpus.dropped[0].unit, "files");
+  EXPECT_EQ(corpus.splits[0].size(), 2U);
+}
+
 TEST_F(CorpusTest, RepetitionsAreDroppedAndCounted) {
   put("a/1.txt", prose("a", 8));
   put("a/2.txt", prose("a", 8));                  // the same file
@@ -242,7 +261,7 @@ TEST_F(CorpusTest, WhatIsWrittenCanBeCheckedByItsManifest) {
   for (const auto& d : manifest["documents"]) hash_of[d["id"]] = d["sha256"];
   std::size_t lines = 0;
   for (const std::string name : {"calibration.jsonl", "final.jsonl"}) {
-    EXPECT_EQ(manifest["sha256"][name], sha256_file_hex(root_ / "out" / name));
+    EXPECT_EQ(manifest["sha256"][name], sha256_hex(read_text_file(root_ / "out" / name, 1 << 20)));
     std::ifstream in(root_ / "out" / name);
     for (std::string line; std::getline(in, line); ++lines) {
       const auto document = nlohmann::json::parse(line);

@@ -132,23 +132,4 @@ std::vector<LedgerRow> LedgerIndex::rows(std::string_view kind, std::string_view
   });
 }
 
-LedgerIndex::Sum LedgerIndex::sum(std::string_view kind, std::string_view field,
-                                  std::string_view id_prefix) const {
-  return with_sqlite(state_->path, [&] {
-    SQLite::Statement query(*state_->db,
-                            fmt::format("SELECT total(v), count(v) FROM (SELECT json_extract(value, ?3) AS v"
-                                        " FROM rows WHERE {} ORDER BY id)",
-                                        kWhere));
-    query.bind(1, std::string(kind));
-    query.bind(2, std::string(id_prefix));
-    query.bind(3, fmt::format("$.\"{}\"", field));
-    Sum result;
-    if (query.executeStep()) {
-      result.total = query.getColumn(0).getDouble();
-      result.rows = query.getColumn(1).getInt64();
-    }
-    return result;
-  });
-}
-
 }  // namespace wring::lab

@@ -1,4 +1,4 @@
-// SQLite over the ledger, for questions that need order or arithmetic over many rows. The index is never the
+// SQLite over the ledger, for questions over many rows. The index is never the
 // record: it carries the root hash of the rows it was made from and is rebuilt whenever that differs, or the
 // file is missing or damaged.
 #pragma once
@@ -26,13 +26,6 @@ class LedgerIndex {
 
   /// Rows of a kind whose ids begin with `id_prefix`, in the order of ids.
   std::vector<LedgerRow> rows(std::string_view kind, std::string_view id_prefix = {}) const;
-
-  /// Σ and number of the numeric field `field` ("nll_sum") over such rows; rows without it are not counted.
-  struct Sum {
-    double total = 0;
-    std::int64_t rows = 0;
-  };
-  Sum sum(std::string_view kind, std::string_view field, std::string_view id_prefix = {}) const;
 
   /// True if the constructor had to build it anew.
   bool was_rebuilt() const { return rebuilt_; }

@@ -42,10 +42,6 @@ TEST_F(IndexTest, AnswersFromTheLedgersRows) {
   EXPECT_EQ(index.rows("document", "eval/q4%").size(), 1U);
   EXPECT_EQ(index.find("speed/q4_k/1")->value.at("tps"), 30);
   EXPECT_FALSE(index.find("none").has_value());
-  const LedgerIndex::Sum sum = index.sum("document", "nll", "eval/q4_k");
-  EXPECT_EQ(sum.total, 3.75);
-  EXPECT_EQ(sum.rows, 2);
-  EXPECT_EQ(index.sum("document", "name").rows, 1);
 }
 
 TEST_F(IndexTest, IsRebuiltOnlyWhenRowsChangedOrTheFileIsDamaged) {

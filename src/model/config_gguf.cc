@@ -3,13 +3,10 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
-#include "model/config.h"
+#include "model/config_checks.h"
 
 namespace wring::model {
 namespace {
-
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxContext = std::int64_t{1} << 30;
 
 double number_in(const formats::GgufReader& file, const std::string& key, double value, double low,
                  double high) {
@@ -84,30 +81,16 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
                 file.file());
   }
   c.intermediate_size = file.integer(p + "feed_forward_length", 1, kMaxSize);
-  c.num_hidden_layers = file.integer(p + "block_count", 1, 4096);
+  c.num_hidden_layers = file.integer(p + "block_count", 1, kMaxLayers);
   c.num_attention_heads = file.integer(p + "attention.head_count", 1, kMaxSize);
   c.num_key_value_heads =
       file.integer_or(p + "attention.head_count_kv", c.num_attention_heads, 1, c.num_attention_heads);
-  if (c.num_attention_heads % c.num_key_value_heads != 0) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("{}attention.head_count_kv {} does not divide head_count {}", p,
-                            c.num_key_value_heads, c.num_attention_heads),
-                file.file());
-  }
-  const std::string key_length = p + "attention.key_length";
-  if (!file.has(key_length) && c.hidden_size % c.num_attention_heads != 0) {
-    throw Error(
-        ErrorCode::kBadInput,
-        fmt::format("{}embedding_length {} is not a multiple of head_count {} and key_length is not given", p,
-                    c.hidden_size, c.num_attention_heads),
-        file.file());
-  }
-  c.head_dim = file.integer_or(key_length, c.hidden_size / c.num_attention_heads, 1, 4096);
-  if (c.head_dim % 2 != 0) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("head size {} is odd: rotary positions need pairs", c.head_dim), file.file());
-  }
-  if (file.integer_or(p + "attention.value_length", c.head_dim, 1, 4096) != c.head_dim) {
+  const HeadNames names = {p + "embedding_length", p + "attention.head_count", p + "attention.head_count_kv",
+                           p + "attention.key_length"};
+  const std::int64_t head_dim = default_head_dim(c, file.has(names.head_dim), names, file.file());
+  c.head_dim = file.integer_or(names.head_dim, head_dim, 1, kMaxHeadDim);
+  check_heads(c, names, file.file());
+  if (file.integer_or(p + "attention.value_length", c.head_dim, 1, kMaxHeadDim) != c.head_dim) {
     throw Error(ErrorCode::kNotSupported, fmt::format("{}attention.value_length differs from key_length", p),
                 file.file());
   }

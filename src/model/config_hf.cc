@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "formats/json.h"
-#include "model/config.h"
+#include "model/config_checks.h"
 
 namespace wring::model {
 namespace {
@@ -18,11 +18,6 @@ using formats::json_number;
 using formats::json_number_or;
 using formats::json_string_or;
 using nlohmann::json;
-
-// Far above any published model, far below what would overflow a product of two of them.
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxLayers = 4096;
-constexpr std::int64_t kMaxContext = std::int64_t{1} << 30;
 
 bool has_value(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -85,20 +80,6 @@ void add_token_ids(const json& object, const char* key, std::int64_t vocab_size,
   }
 }
 
-void check_heads(const ModelConfig& c, std::string_view where) {
-  if (c.num_attention_heads % c.num_key_value_heads != 0) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("num_key_value_heads {} does not divide num_attention_heads {}",
-                            c.num_key_value_heads, c.num_attention_heads),
-                std::string(where));
-  }
-  if (c.head_dim % 2 != 0) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("head_dim {} is odd: rotary positions need pairs", c.head_dim),
-                std::string(where));
-  }
-}
-
 }  // namespace
 
 ModelConfig read_hf_config(const std::filesystem::path& folder) {
@@ -124,15 +105,10 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   c.num_attention_heads = json_int(config, "num_attention_heads", 1, kMaxSize, where);
   c.num_key_value_heads =
       json_int_or(config, "num_key_value_heads", c.num_attention_heads, 1, c.num_attention_heads, where);
-  if (!has_value(config, "head_dim") && c.hidden_size % c.num_attention_heads != 0) {
-    throw Error(
-        ErrorCode::kBadInput,
-        fmt::format("hidden_size {} is not a multiple of num_attention_heads {} and head_dim is not given",
-                    c.hidden_size, c.num_attention_heads),
-        where);
-  }
-  c.head_dim = json_int_or(config, "head_dim", c.hidden_size / c.num_attention_heads, 1, 4096, where);
-  check_heads(c, where);
+  const HeadNames names = {"hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim"};
+  const std::int64_t head_dim = default_head_dim(c, has_value(config, "head_dim"), names, where);
+  c.head_dim = json_int_or(config, "head_dim", head_dim, 1, kMaxHeadDim, where);
+  check_heads(c, names, where);
   c.max_position_embeddings = json_int_or(config, "max_position_embeddings", 2048, 1, kMaxContext, where);
   c.rms_norm_eps = json_number_or(config, "rms_norm_eps", 1e-6, 0, 1, where);
   c.tie_word_embeddings = json_bool_or(config, "tie_word_embeddings", false, where);

@@ -7,20 +7,6 @@
 
 namespace wring::model {
 
-std::string_view site_name(Site site) {
-  switch (site) {
-    case Site::kQkv:
-      return "qkv";
-    case Site::kO:
-      return "o";
-    case Site::kGateUp:
-      return "gate_up";
-    case Site::kDown:
-      return "down";
-  }
-  return "?";
-}
-
 StateSpec state_of(const LayerSpec& layer) {
   const AttentionSpec& a = layer.attention;
   StateSpec state;

@@ -15,7 +15,6 @@ namespace wring::model {
 /// Where the input of a linear map is taken: calibration statistics hang there, shared by the maps that read
 /// it.
 enum class Site { kQkv, kO, kGateUp, kDown };
-std::string_view site_name(Site site);  // "qkv", "o", "gate_up", "down"
 
 /// A linear map y = W x (+ bias), W (rows, columns). Names are Hugging Face's, without ".weight".
 struct LinearSpec {

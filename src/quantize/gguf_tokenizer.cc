@@ -21,8 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// llama.cpp's token types.
-constexpr std::int32_t kNormal = 1, kControl = 3, kUserDefined = 4, kUnused = 5;
+namespace token_type = formats::token_type;
 
 struct Tokens {
   std::vector<std::string> texts;
@@ -33,16 +32,16 @@ struct Tokens {
 /// llama.cpp's converter does. Ids were checked by Tokenizer::from_hf.
 Tokens read_tokens(const Json& definition, std::int64_t rows) {
   const auto n = static_cast<std::size_t>(rows);
-  Tokens tokens{std::vector<std::string>(n), std::vector<std::int32_t>(n, kUnused)};
+  Tokens tokens{std::vector<std::string>(n), std::vector<std::int32_t>(n, token_type::kUnused)};
   for (std::size_t i = 0; i < n; ++i) tokens.texts[i] = fmt::format("[PAD{}]", i);
   const auto set = [&](const Json& id, const std::string& text, std::int32_t type) {
     tokens.texts[id.get<std::size_t>()] = text;
     tokens.types[id.get<std::size_t>()] = type;
   };
-  for (const auto& [text, id] : definition["model"]["vocab"].items()) set(id, text, kNormal);
+  for (const auto& [text, id] : definition["model"]["vocab"].items()) set(id, text, token_type::kNormal);
   for (const Json& added : definition.value("added_tokens", Json::array())) {
     set(added["id"], added["content"].get<std::string>(),
-        added.value("special", false) ? kControl : kUserDefined);
+        added.value("special", false) ? token_type::kControl : token_type::kUserDefined);
   }
   return tokens;
 }
@@ -79,7 +78,7 @@ bool uses_nfc(const Json& normalizer) {
 /// changes nothing.
 bool merges_reach_all(const text::Tokenizer& tokenizer, const Tokens& tokens) {
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    if (tokens.types[static_cast<std::size_t>(id)] != kNormal) continue;
+    if (tokens.types[static_cast<std::size_t>(id)] != token_type::kNormal) continue;
     const std::vector<text::TokenId> ids = tokenizer.encode(tokenizer.bytes_of(id), text::Specials::kPlain);
     if (ids.size() != 1 || ids[0] != id) return false;
   }

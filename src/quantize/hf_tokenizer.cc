@@ -14,8 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// llama.cpp's token types.
-constexpr std::int64_t kUserDefined = 4, kUnused = 5;
+namespace token_type = formats::token_type;
 
 struct Tokens {
   Json vocabulary = Json::object();
@@ -25,14 +24,15 @@ struct Tokens {
 Tokens read_tokens(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
   const std::vector<std::string>& texts = source.strings("tokenizer.ggml.tokens");
   const bool typed = source.has("tokenizer.ggml.token_type");
-  const std::vector<std::int64_t> types =
-      typed ? source.integers("tokenizer.ggml.token_type") : std::vector<std::int64_t>(texts.size(), 1);
+  const std::vector<std::int64_t> types = typed
+                                              ? source.integers("tokenizer.ggml.token_type")
+                                              : std::vector<std::int64_t>(texts.size(), token_type::kNormal);
   Tokens out;
   for (std::size_t id = 0; id < texts.size(); ++id) {
-    if (types[id] == kUnused) continue;  // a row of padding
+    if (types[id] == token_type::kUnused) continue;  // a row of padding
     out.vocabulary[texts[id]] = id;
     const bool special = tokenizer.is_special(static_cast<text::TokenId>(id));
-    if (!special && types[id] != kUserDefined) continue;
+    if (!special && types[id] != token_type::kUserDefined) continue;
     out.added.push_back({{"id", id},
                          {"content", texts[id]},
                          {"single_word", false},

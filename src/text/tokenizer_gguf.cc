@@ -1,5 +1,4 @@
-// Tokenizer::from_gguf: the keys tokenizer.ggml.*. Source: the GGUF specification of the ggml project; token
-// types are those of llama.cpp's enum llama_token_type.
+// Tokenizer::from_gguf: the keys tokenizer.ggml.*. Source: the GGUF specification of the ggml project.
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -12,19 +11,19 @@ namespace wring::text {
 
 namespace {
 
-enum GgufTokenType { kNormal = 1, kUnknown = 2, kControl = 3, kUserDefined = 4, kUnused = 5, kByte = 6 };
+namespace token_type = formats::token_type;
 
 TokenKind kind_of(std::int64_t type, std::size_t index, const std::string& where) {
   switch (type) {
-    case kNormal:
-    case kByte:  // of SentencePiece; here an ordinary token
+    case token_type::kNormal:
+    case token_type::kByte:  // of SentencePiece; here an ordinary token
       return TokenKind::kNormal;
-    case kUnknown:
-    case kControl:
+    case token_type::kUnknown:
+    case token_type::kControl:
       return TokenKind::kSpecial;
-    case kUserDefined:
+    case token_type::kUserDefined:
       return TokenKind::kAdded;
-    case kUnused:
+    case token_type::kUnused:
       return TokenKind::kUnused;
     default:
       throw Error(ErrorCode::kBadInput, fmt::format("token {} has the type {}, outside [1, 6]", index, type),
@@ -40,7 +39,7 @@ void read_tokens(const formats::GgufReader& file, TokenizerParts& out) {
     throw Error(ErrorCode::kBadInput,
                 fmt::format("{} tokens, more than {}", tokens.size(), std::int64_t{kMaxTokenId} + 1), where);
   }
-  std::vector<std::int64_t> types(tokens.size(), kNormal);
+  std::vector<std::int64_t> types(tokens.size(), token_type::kNormal);
   if (file.has("tokenizer.ggml.token_type")) {
     types = file.integers("tokenizer.ggml.token_type");
     if (types.size() != tokens.size()) {

@@ -1,0 +1,33 @@
+#include "model/config_checks.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+
+namespace wring::model {
+
+std::int64_t default_head_dim(const ModelConfig& c, bool given, const HeadNames& names,
+                              const std::string& where) {
+  if (!given && c.hidden_size % c.num_attention_heads != 0) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} {} is not a multiple of {} {} and {} is not given", names.hidden_size,
+                            c.hidden_size, names.num_attention_heads, c.num_attention_heads, names.head_dim),
+                where);
+  }
+  return c.hidden_size / c.num_attention_heads;
+}
+
+void check_heads(const ModelConfig& c, const HeadNames& names, const std::string& where) {
+  if (c.num_attention_heads % c.num_key_value_heads != 0) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} {} does not divide {} {}", names.num_key_value_heads, c.num_key_value_heads,
+                            names.num_attention_heads, c.num_attention_heads),
+                where);
+  }
+  if (c.head_dim % 2 != 0) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} {} is odd: rotary positions need pairs", names.head_dim, c.head_dim), where);
+  }
+}
+
+}  // namespace wring::model
