@@ -153,6 +153,12 @@ std::span<const float> Reference::row(std::size_t document, std::size_t i) const
   return {reinterpret_cast<const float*>(data), columns};
 }
 
+void Reference::check_rows() const {
+  for (std::size_t d = 0; d < documents_.size(); ++d) {
+    for (std::size_t i = 0; i < documents_[d].rows; ++i) row(d, i);
+  }
+}
+
 /// Documents may overlap in time but are written in order: those behind the one being written wait in memory.
 class ReferenceRecorder : public ScoreSink {
  public:

@@ -49,6 +49,8 @@ class Reference {
   std::size_t rows(std::size_t document) const { return documents_[document].rows; }
   /// The logits at the document's i-th KL position. Thread-safe. Errors: kBadInput where the file is damaged.
   std::span<const float> row(std::size_t document, std::size_t i) const;
+  /// Reads every row once, so that damage is known before work rests on the file. Errors: as row()'s.
+  void check_rows() const;
 
  private:
   friend class ReferenceRecorder;

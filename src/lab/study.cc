@@ -46,9 +46,10 @@ class StudyRun {
       : plan_(plan), files_(files), paths_(plan.options.folder), progress_(progress), say_(say) {}
 
   void run() {
-    make_folder(paths_.folder / "models");
-    make_folder(paths_.cache());
+    make_folder(paths_.folder);
     freeze(plan_);
+    make_folder(paths_.models());
+    make_folder(paths_.cache());
     const LedgerHeader header = {plan_.protocol(), plan_.model_hash, plan_.options.build,
                                  std::string(isa_name(choose_isa())), "exact"};
     ledger_ = Ledger::read(paths_.rows());
@@ -149,13 +150,14 @@ class StudyRun {
       if (t.substituted())
         substituted.push_back({{"name", t.name}, {"used", formats::name_of(t.used)}, {"reason", t.reason}});
     }
-    record_file(id, "quantize", path,
-                {{"payload_bytes", plan.payload_bytes()},
-                 {"bits_per_weight", plan.block_matrix_bits()},
-                 {"file_bits_per_weight", plan.file_bits()},
-                 {"relative_error", report.relative_error},
-                 {"seconds", report.seconds},
-                 {"substituted", substituted}});
+    json value = {{"payload_bytes", plan.payload_bytes()},
+                  {"bits_per_weight", plan.block_matrix_bits()},
+                  {"file_bits_per_weight", plan.file_bits()},
+                  {"relative_error", report.relative_error},
+                  {"seconds", report.seconds},
+                  {"substituted", substituted}};
+    if (report.weighted_error) value["weighted_error"] = *report.weighted_error;
+    record_file(id, "quantize", path, std::move(value));
   }
 
   std::string row_id(const std::string& candidate, const evaluate::Document& d) const {
@@ -190,8 +192,16 @@ class StudyRun {
   evaluate::Reference open_reference() {
     const evaluate::ReferenceKey key = {plan_.model_hash, evaluate::tokenized_hash(plan_.documents), "exact",
                                         plan_.options.positions};
-    if (std::optional<evaluate::Reference> found = evaluate::Reference::open(paths_.cache(), key))
-      return std::move(*found);
+    try {
+      std::optional<evaluate::Reference> found = evaluate::Reference::open(paths_.cache(), key);
+      if (found) {
+        found->check_rows();
+        return std::move(*found);
+      }
+    } catch (const Error& e) {
+      if (e.code() != ErrorCode::kBadInput) throw;
+      say_(fmt::format("warning: {} — {} — the source is evaluated again", e.message(), e.where()));
+    }
     say_(fmt::format("evaluating the source on {} documents", plan_.documents.size()));
     engine::Engine engine(files_.model, {.threads = plan_.options.threads});
     evaluate::EngineScorer scorer(engine);
@@ -284,7 +294,13 @@ class StudyRun {
 fs::path StudyPaths::model(std::string_view recipe) const {
   std::string name(recipe);
   std::ranges::replace(name, '+', '-');
-  return folder / "models" / (name + ".gguf");
+  return models() / (name + ".gguf");
+}
+
+std::vector<fs::path> StudyPaths::all() const {
+  std::vector<fs::path> paths = {manifest(), rows(), cache(), index(), imatrix(), models()};
+  for (const char* name : {"report.html", "report.md", "report.json"}) paths.push_back(folder / name);
+  return paths;
 }
 
 std::vector<StudyForecast> forecast(const StudyPlan& plan, const engine::ModelFiles& files) {

@@ -22,11 +22,16 @@ struct StudyPaths {
   explicit StudyPaths(std::filesystem::path study_folder) : folder(std::move(study_folder)) {}
   std::filesystem::path folder;
 
+  std::filesystem::path manifest() const { return folder / "manifest.json"; }
   std::filesystem::path rows() const { return folder / "rows"; }
-  std::filesystem::path cache() const { return folder / "cache"; }  // deletable
+  std::filesystem::path cache() const { return folder / "cache"; }         // deletable
+  std::filesystem::path index() const { return folder / "index.sqlite"; }  // deletable
   std::filesystem::path imatrix() const { return folder / "imatrix.gguf"; }
+  std::filesystem::path models() const { return folder / "models"; }
   /// models/q4_k-imatrix.gguf
   std::filesystem::path model(std::string_view recipe) const;
+  /// Every name that a study and its report write in the folder, the manifest included.
+  std::vector<std::filesystem::path> all() const;
 };
 
 /// What a recipe's file will be, before anything is computed.

@@ -11,12 +11,15 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/utf8.h"
 #include "formats/json.h"
+#include "lab/study.h"
 #include "quantize/recipe.h"
 
 namespace wring::lab {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 json describe(const std::vector<evaluate::Document>& documents) {
@@ -39,8 +42,35 @@ void refuse_overlap(const evaluate::TextSet& texts, const evaluate::TextSet& cal
   }
 }
 
+// A study writes under names of its own. None of them may be an input's, or one that stands there without a
+// study; and a model's folder is not a place for results.
+void refuse_onto_files(const StudyOptions& options) {
+  std::error_code ignored;
+  const StudyPaths paths(options.folder);
+  const std::vector<fs::path> own = paths.all();
+  std::vector<fs::path> inputs = {options.model};
+  inputs.insert(inputs.end(), options.texts.begin(), options.texts.end());
+  inputs.insert(inputs.end(), options.calibration.begin(), options.calibration.end());
+  for (const fs::path& input : inputs) {
+    const bool in_the_way = std::ranges::any_of(own, [&](const fs::path& p) { return is_within(input, p); });
+    if (!in_the_way && !(fs::is_directory(input, ignored) && is_within(options.folder, input))) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("the study would write among its inputs: {} is one", printable(input.string())),
+                options.folder.string(), "choose a folder of its own for the study");
+  }
+  if (fs::exists(paths.manifest(), ignored)) return;
+  for (const fs::path& path : own) {
+    if (!fs::exists(path, ignored)) continue;
+    throw Error(ErrorCode::kUsage,
+                fmt::format("the folder holds {}, which is not of a study begun here",
+                            printable(path.filename().string())),
+                options.folder.string(), "choose another folder for the study");
+  }
+}
+
 // What a study must not find out halfway, its manifest written and hours spent.
 void check_options(const StudyOptions& options, std::int64_t max_position_embeddings) {
+  refuse_onto_files(options);
   std::set<std::string> seen;
   for (const std::string& recipe : options.recipes) {
     if (quantize::parse_recipe(recipe).importance && options.calibration.empty()) {
@@ -97,7 +127,7 @@ evaluate::TextSet pick_documents(const evaluate::TextSet& texts, std::int64_t co
 json StudyPlan::manifest() const {
   json m;
   m["model"] = {{"content_sha256", model_hash},
-                {"name", std::filesystem::weakly_canonical(options.model).filename().string()}};
+                {"name", replace_invalid_utf8(fs::weakly_canonical(options.model).filename().string())}};
   m["recipes"] = options.recipes;
   m["context"] = options.context;
   m["kl_positions"] = evaluate::kl_positions_name(options.positions);
@@ -113,7 +143,11 @@ json StudyPlan::manifest() const {
 }
 
 std::string StudyPlan::protocol() const {
-  return xxh3_128_hex(manifest().dump());
+  return protocol_of(manifest());
+}
+
+std::string protocol_of(const json& manifest) {
+  return xxh3_128_hex(manifest.dump());
 }
 
 StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles& files,
@@ -138,9 +172,9 @@ StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles&
 }
 
 void freeze(const StudyPlan& plan) {
-  const std::filesystem::path path = plan.options.folder / "manifest.json";
+  const fs::path path = StudyPaths(plan.options.folder).manifest();
   const json wanted = plan.manifest();
-  if (!std::filesystem::exists(path)) {
+  if (!fs::exists(path)) {
     write_file_atomically(path, wanted.dump(1) + "\n");
     return;
   }
@@ -154,6 +188,9 @@ void freeze(const StudyPlan& plan) {
                             other == found.end() ? "absent" : brief(*other), brief(value)),
                 path.string(), "choose another folder for the new study");
   }
+  if (found != wanted)
+    throw Error(ErrorCode::kBadInput, "the manifest holds fields that no study writes", path.string(),
+                "restore the file, or choose another folder for the study");
 }
 
 }  // namespace wring::lab

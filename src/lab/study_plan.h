@@ -56,8 +56,12 @@ struct StudyPlan {
   std::string protocol() const;
 };
 
+/// The protocol id of a manifest.
+std::string protocol_of(const nlohmann::json& manifest);
+
 /// Reads and hashes everything that the study rests on. Errors: those of the readers and of parse_recipe;
-/// kUsage for a recipe named twice, or one with importance and no calibration texts; kBadInput if the model's
+/// kUsage for a recipe named twice, one with importance and no calibration texts, or a folder in which the
+/// study would write among its inputs or over files that are not a study's; kBadInput if the model's
 /// context is too short for `context` or the speed protocol, or if a text occurs both in evaluation and
 /// calibration, naming both documents.
 StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles& files,

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "formats/json.h"
+#include "lab/index.h"
 #include "lab/ledger.h"
 #include "lab/study.h"
 #include "quantize/recipe.h"
@@ -16,22 +19,27 @@ namespace {
 
 using nlohmann::json;
 
-const LedgerRow& require(const Ledger& ledger, const std::string& id) {
-  if (const LedgerRow* row = ledger.find(id)) return *row;
-  throw Error(ErrorCode::kBadInput, fmt::format("the study is not complete: row {} is missing", id), "",
+[[noreturn]] void refuse_incomplete(const std::string& id) {
+  throw Error(ErrorCode::kBadInput,
+              fmt::format("the study is not complete: row {} is missing", printable(id)), "",
               "run wring study on the folder again");
+}
+
+LedgerRow require(const LedgerIndex& index, const std::string& id) {
+  if (std::optional<LedgerRow> row = index.find(id)) return std::move(*row);
+  refuse_incomplete(id);
 }
 
 Spread spread_from(const json& j) {
   return {j.at("median"), j.at("min"), j.at("max")};
 }
 
-std::vector<SpeedRow> speeds_of(const Ledger& ledger, const SpeedProtocol& protocol, int attempt,
+std::vector<SpeedRow> speeds_of(const LedgerIndex& index, const SpeedProtocol& protocol, int attempt,
                                 const std::string& name) {
   std::vector<SpeedRow> rows;
   for (const int prompt : protocol.prompts) {
     for (const int batch : protocol.batches) {
-      const json& v = require(ledger, fmt::format("speed/{}/{}/{}x{}", attempt, name, prompt, batch)).value;
+      const json v = require(index, fmt::format("speed/{}/{}/{}x{}", attempt, name, prompt, batch)).value;
       rows.push_back({prompt,
                       batch,
                       spread_from(v.at("ttft_ms")),
@@ -45,12 +53,17 @@ std::vector<SpeedRow> speeds_of(const Ledger& ledger, const SpeedProtocol& proto
   return rows;
 }
 
-std::vector<evaluate::DocumentResult> documents_of(const Ledger& ledger, const json& manifest,
+std::vector<evaluate::DocumentResult> documents_of(const LedgerIndex& index, const json& manifest,
                                                    const std::string& name) {
+  const std::string prefix = fmt::format("document/{}/", name);
+  std::unordered_map<std::string, LedgerRow> rows;
+  for (LedgerRow& row : index.rows("document", prefix)) rows.emplace(row.id, std::move(row));
   std::vector<evaluate::DocumentResult> results;
   for (const json& d : manifest.at("documents")) {
-    const LedgerRow& row =
-        require(ledger, fmt::format("document/{}/{}", name, d.at("id").get<std::string>()));
+    const std::string id = prefix + d.at("id").get<std::string>();
+    const auto found = rows.find(id);
+    if (found == rows.end()) refuse_incomplete(id);
+    const LedgerRow& row = found->second;
     results.push_back(
         evaluate::document_result_from_json(row.value, fmt::format("{}, row {}", row.shard, row.id)));
   }
@@ -67,8 +80,8 @@ CandidateResult source_result(const json& v) {
   return c;
 }
 
-CandidateResult recipe_result(const Ledger& ledger, const std::string& name) {
-  const json& v = require(ledger, "quantize/" + name).value;
+CandidateResult recipe_result(const LedgerIndex& index, const std::string& name) {
+  const json v = require(index, "quantize/" + name).value;
   CandidateResult c;
   c.name = name;
   c.type = std::string(formats::name_of(quantize::parse_recipe(name).type));
@@ -77,6 +90,7 @@ CandidateResult recipe_result(const Ledger& ledger, const std::string& name) {
   c.file_bits_per_weight = v.at("file_bits_per_weight");
   c.quantize_seconds = v.at("seconds").get<double>();
   c.relative_error = v.at("relative_error").get<double>();
+  if (v.contains("weighted_error")) c.weighted_error = v.at("weighted_error").get<double>();
   c.file_hash = v.at("xxh3");
   return c;
 }
@@ -90,13 +104,25 @@ std::string all_of(const std::vector<LedgerHeader>& headers, std::string LedgerH
   return fmt::format("{}", fmt::join(values, ", "));
 }
 
+// The rows say under which manifest they were measured.
+void refuse_changed(const json& manifest, const Ledger& ledger) {
+  if (ledger.headers().empty() || protocol_of(manifest) == ledger.headers().front().protocol) return;
+  throw Error(ErrorCode::kBadInput, "the manifest is not the one under which the rows were measured",
+              fmt::format("manifest.json has id {}, the rows {}", protocol_of(manifest),
+                          ledger.headers().front().protocol),
+              "restore the file: it must not be changed after the study began");
+}
+
 // Manifest and rows are files that a user may have touched: a field that is gone must not look like a bug of
 // ours.
 StudyResults collect(const std::filesystem::path& folder) {
-  const json manifest = formats::read_json_file(folder / "manifest.json");
-  const Ledger ledger = Ledger::read(StudyPaths(folder).rows());
-  const json& source = require(ledger, "source").value;
-  const json& sitting = require(ledger, "sitting/0").value;
+  const StudyPaths paths(folder);
+  const json manifest = formats::read_json_file(paths.manifest());
+  const Ledger ledger = Ledger::read(paths.rows());
+  refuse_changed(manifest, ledger);
+  const LedgerIndex index(paths.index(), ledger);
+  const json source = require(index, "source").value;
+  const json sitting = require(index, "sitting/0").value;
   const int attempt = sitting.at("attempt");
 
   StudyResults r;
@@ -111,14 +137,14 @@ StudyResults collect(const std::filesystem::path& folder) {
   r.speed.warmups = manifest.at("speed").at("warmups");
   r.speed.runs = manifest.at("speed").at("runs");
 
-  const std::vector<evaluate::DocumentResult> reference = documents_of(ledger, manifest, kReferenceName);
+  const std::vector<evaluate::DocumentResult> reference = documents_of(index, manifest, kReferenceName);
   r.candidates.push_back(source_result(source));
   r.candidates.back().eval = evaluate::summarize(reference, {});
   std::vector<std::vector<evaluate::DocumentResult>> documents;
   for (const json& recipe : manifest.at("recipes")) {
     const std::string name = recipe;
-    documents.push_back(documents_of(ledger, manifest, name));
-    r.candidates.push_back(recipe_result(ledger, name));
+    documents.push_back(documents_of(index, manifest, name));
+    r.candidates.push_back(recipe_result(index, name));
     r.candidates.back().eval = evaluate::summarize(documents.back(), reference);
     for (std::size_t i = 0; i + 1 < documents.size(); ++i) {
       r.pairs.push_back(
@@ -127,7 +153,7 @@ StudyResults collect(const std::filesystem::path& folder) {
   }
   std::vector<evaluate::EvalSummary*> compared;
   for (CandidateResult& c : r.candidates) {
-    c.speeds = speeds_of(ledger, r.speed, attempt, c.name);
+    c.speeds = speeds_of(index, r.speed, attempt, c.name);
     if (c.eval.against) compared.push_back(&c.eval);
   }
   evaluate::adjust_for_candidates(compared);

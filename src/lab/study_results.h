@@ -22,6 +22,7 @@ struct CandidateResult {
   double file_bits_per_weight = 0;  // over all tensors
   std::optional<double> quantize_seconds;
   std::optional<double> relative_error;  // of its matrices
+  std::optional<double> weighted_error;  // the same weighted by importance, where the recipe uses it
   std::string file_hash;                 // XXH3; empty for the source
   evaluate::EvalSummary eval;            // `against` is empty for the source
   std::vector<SpeedRow> speeds;          // one a prompt length and batch; empty: not measured
@@ -57,8 +58,9 @@ struct StudyResults {
   std::size_t rows = 0;
 };
 
-/// Computes the results from the study's folder; p-values are corrected over the candidates (Holm). Errors:
-/// kBadInput naming what is missing for a study that is not complete.
+/// Computes the results from the study's folder by way of the ledger's index, which is made if need be;
+/// p-values are corrected over the candidates (Holm). Errors: kBadInput naming what is missing for a study
+/// that is not complete, or for a manifest changed since.
 StudyResults collect_results(const std::filesystem::path& folder);
 
 }  // namespace wring::lab

@@ -92,6 +92,68 @@ TEST_F(Study, RefusesWhatCannotEndWellBeforeAnyWork) {
   EXPECT_FALSE(fs::exists(options().folder));
 }
 
+TEST_F(Study, IsNotWrittenAmongItsInputsOrOverOtherFiles) {
+  StudyOptions o = options();
+  for (const char* folder : {"model", "model/study", "elsewhere/../model"}) {
+    o.folder = root_ / folder;
+    EXPECT_THAT(refusal(o), HasSubstr("among its inputs")) << folder;
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "model"), {}), 4);
+  fs::create_directories(root_ / "study");
+  fs::rename(root_ / "final.jsonl", root_ / "study" / "report.json");
+  o.folder = root_ / "study";
+  o.texts = {root_ / "study" / "report.json"};
+  EXPECT_THAT(refusal(o), HasSubstr("report.json is one"));
+  fs::copy(root_ / "study" / "report.json", root_ / "final.jsonl");
+  o.texts = {root_ / "final.jsonl"};
+  EXPECT_THAT(refusal(o), HasSubstr("holds report.json"));
+  fs::rename(root_ / "study" / "report.json", root_ / "study" / "notes.txt");
+  EXPECT_EQ(refusal(o), "accepted");
+}
+
+TEST_F(Study, AModelWhoseNameIsNotUtf8HasAManifest) {
+  StudyOptions o = options();
+  o.model = root_ / "mod\xFF";
+  EXPECT_EQ(plan(o).manifest().at("model").at("name"), "mod\uFFFD");
+  EXPECT_EQ(plan(o).protocol().size(), 32U);
+}
+
+TEST_F(Study, ADamagedCacheIsMadeAgainAndAManifestChangedByHandIsRefused) {
+  const engine::ModelFiles model = files();
+  std::string said;
+  const auto say = [&](std::string_view line) { said += std::string(line) + "\n"; };
+  run_study(plan(options()), model, silent_progress(), say);
+  const StudyResults whole = collect_results(root_ / "study");
+  ASSERT_EQ(std::distance(fs::directory_iterator(root_ / "study" / "cache"), {}), 1);
+  const fs::path cache = fs::directory_iterator(root_ / "study" / "cache")->path();
+  const auto size = static_cast<std::streamoff>(fs::file_size(cache));
+  for (const std::streamoff at : {std::streamoff{3}, size / 2, size - 12}) {  // magic, a row, scores
+    std::fstream file(cache, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const int byte = file.get();
+    file.seekp(at);
+    file.put(static_cast<char>(byte ^ 0x40));
+    file.close();
+    fs::remove_all(root_ / "study" / "rows");
+    said.clear();
+    run_study(plan(options()), model, silent_progress(), say);
+    EXPECT_THAT(said, HasSubstr("warning: damaged reference cache")) << at;
+    const StudyResults again = collect_results(root_ / "study");
+    EXPECT_EQ(again.candidates[1].eval.nll, whole.candidates[1].eval.nll);
+    EXPECT_EQ(again.candidates[1].eval.against->kl->mean.mean,
+              whole.candidates[1].eval.against->kl->mean.mean);
+  }
+  nlohmann::json manifest = nlohmann::json::parse(std::ifstream(root_ / "study" / "manifest.json"));
+  manifest["documents"].erase(0);
+  std::ofstream(root_ / "study" / "manifest.json") << manifest;
+  try {
+    collect_results(root_ / "study");
+    FAIL() << "a changed manifest was accepted";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("the manifest is not the one"));
+  }
+}
+
 TEST_F(Study, PicksDocumentsFromTheDomainsInTurn) {
   StudyOptions o = options();
   o.documents = 2;
@@ -116,6 +178,10 @@ TEST_F(Study, ASecondRunMeasuresNothingAgainAndAnotherPlanIsRefused) {
   EXPECT_GT(first.candidates[1].speeds.at(0).decode_tokens_per_s.median, 0);
   EXPECT_EQ(first.pairs.size(), 1U);
   EXPECT_EQ(first.build, "test");
+  EXPECT_FALSE(first.candidates[1].weighted_error.has_value());
+  ASSERT_TRUE(first.candidates[2].weighted_error.has_value());
+  EXPECT_LT(*first.candidates[2].weighted_error, *first.candidates[2].relative_error);
+  EXPECT_TRUE(fs::exists(root_ / "study" / "index.sqlite"));
 
   stages.clear();
   StudyOptions again = options();

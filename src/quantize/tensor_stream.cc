@@ -196,4 +196,16 @@ double block_matrix_error(const std::vector<TensorReport>& tensors) {
   return all > 0 ? std::sqrt(error / all) : 0;
 }
 
+std::optional<double> block_matrix_weighted_error(const std::vector<TensorReport>& tensors) {
+  double squares = 0;
+  int count = 0;
+  for (const TensorReport& t : tensors) {
+    if (t.planned.role != TensorRole::kBlockMatrix || !t.weighted_error) continue;
+    squares += *t.weighted_error * *t.weighted_error;
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return std::sqrt(squares / count);
+}
+
 }  // namespace wring::quantize

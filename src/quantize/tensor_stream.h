@@ -32,10 +32,15 @@ struct QuantizeReport {
   double seconds = 0;
   /// ‖x − x̂‖ / ‖x‖ over the blocks' matrices together; the worst single tensor is found in `tensors`.
   double relative_error = 0;
+  std::optional<double> weighted_error;  // block_matrix_weighted_error()
 };
 
 /// ‖x − x̂‖ / ‖x‖ over the blocks' matrices together.
 double block_matrix_error(const std::vector<TensorReport>& tensors);
+
+/// Root mean square over the blocks' matrices that have a weighted error; none where no matrix has one. Each
+/// counts alike: the scale of a matrix' inputs says nothing about how much its output matters.
+std::optional<double> block_matrix_weighted_error(const std::vector<TensorReport>& tensors);
 
 /// The largest |x| of each planned tensor. Errors: kBadInput for a NaN or an infinity, naming tensor,
 /// position and (of quantized sources) block; kNotSupported for a source type that cannot be read;

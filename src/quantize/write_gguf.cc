@@ -100,6 +100,7 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
   writer.commit([&](const formats::GgufReader& written) { report.file_bytes = written.file_bytes(); });
   report.relative_error = block_matrix_error(report.tensors);
+  report.weighted_error = block_matrix_weighted_error(report.tensors);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
 }

@@ -32,6 +32,7 @@ json candidate_json(const lab::CandidateResult& c) {
             {"file_bits_per_weight", c.file_bits_per_weight},
             {"quantize_seconds", or_null(c.quantize_seconds)},
             {"relative_error", or_null(c.relative_error)},
+            {"weighted_error", or_null(c.weighted_error)},
             {"file_xxh3", c.file_hash.empty() ? json() : json(c.file_hash)},
             {"eval", evaluate::to_json(c.eval)},
             {"speed", json::array()}};

@@ -72,6 +72,7 @@ lab::StudyResults study() {
   s.candidates.push_back(candidate("q8_0", "Q8_0", 0.01, 150000000, 22, reference, q8));
   s.candidates.push_back(candidate("q4_k", "Q4_K", 1, 110000000, 25, reference, q4));
   s.candidates.push_back(candidate("q4_k+imatrix", "Q4_K", 0.7, 110000320, 24, reference, q4i));
+  s.candidates.back().weighted_error = 0.0157;
   s.pairs = {{"q8_0", "q4_k", evaluate::delta_nll(q8, q4)},
              {"q4_k", "q4_k+imatrix", {0.001, -0.002, 0.003, 0.4}}};
   s.compute_mode = "exact";
@@ -123,6 +124,10 @@ TEST_F(ReportTest, SaysTheSameNumbersInAllForms) {
   EXPECT_THAT(html_, HasSubstr("+0.0245 ["));
   EXPECT_THAT(markdown_, HasSubstr("+0.0245 \\["));
   EXPECT_THAT(study_table(study()).to_text(), HasSubstr("+0.0245 ["));
+  EXPECT_EQ(json_["candidates"][3]["weighted_error"], 0.0157);
+  EXPECT_TRUE(json_["candidates"][2]["weighted_error"].is_null());
+  EXPECT_THAT(html_, HasSubstr("0.0157"));
+  EXPECT_THAT(markdown_, HasSubstr("0.0157"));
 }
 
 TEST_F(ReportTest, NeedsNothingBesideItself) {

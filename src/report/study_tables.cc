@@ -167,11 +167,13 @@ Table size_table(const StudyResults& study, Language language) {
                 .right(Text::kBitsPerWeight)
                 .right(Text::kBitsPerWeightFile)
                 .right(Text::kMatrixError)
+                .right(Text::kMatrixWeightedError)
                 .right(Text::kQuantizeSeconds)
                 .table();
   for (const CandidateResult& c : study.candidates) {
     t.add_row({c.name, c.type, megabytes(c.file_bytes), fixed(c.bits_per_weight, 3),
                fixed(c.file_bits_per_weight, 3), c.relative_error ? significant(*c.relative_error) : kDash,
+               c.weighted_error ? significant(*c.weighted_error) : kDash,
                c.quantize_seconds ? fixed(*c.quantize_seconds, 1) : kDash});
   }
   return t;

@@ -70,9 +70,10 @@ constexpr std::array kEnglish = std::to_array<Entry>({
     {Text::kDecode, "decode tok/s [min, max]"},
     {Text::kPrefillMedian, "prefill tok/s"},
     {Text::kDecodeMedian, "decode tok/s"},
-    {Text::kMemory, "memory MB"},
+    {Text::kMemory, "weights+KV+work MB"},
     {Text::kQuantizeSeconds, "made in s"},
     {Text::kMatrixError, "matrix error"},
+    {Text::kMatrixWeightedError, "weighted"},
     {Text::kMeanDelta, "mean ΔNLL"},
     {Text::kP50, "p50"},
     {Text::kP95, "p95"},
@@ -117,13 +118,20 @@ constexpr std::array kEnglish = std::to_array<Entry>({
      "the whole file: "
      "embeddings, norms and (unless the recipe says otherwise) the head stay at the source's precision. "
      "Matrix error: relative "
-     "error of the quantized matrices' weights."},
+     "error of the quantized matrices' weights. Weighted: the same with every input column counted by its "
+     "importance, root "
+     "mean square over the matrices. A recipe with +imatrix lets columns go that inputs hardly reach: its "
+     "matrix error may "
+     "be large where the weighted one, which the model feels, is small."},
     {Text::kSpeedNote,
      "Median of the runs with the smallest and largest observed, which is not a confidence interval. First "
      "token: from the "
-     "request to its first token, sampling included. Memory: weights touched, KV cache and work space of the "
-     "engine; weights "
-     "of files read in place are counted though the system may share or drop them."},
+     "request to its first token, sampling included. The last column adds up the weights' bytes, KV cache "
+     "and "
+     "work space of the "
+     "engine; it is no measured peak of the process. Weights of files read in place are counted though the "
+     "system may share "
+     "or drop them."},
     {Text::kTailsNote,
      "ΔNLL of whole documents, sorted: 95 % of the documents lie at or below p95. It says nothing of the "
      "probability that an "

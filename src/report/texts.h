@@ -63,6 +63,7 @@ enum class Text {
   kMemory,
   kQuantizeSeconds,
   kMatrixError,
+  kMatrixWeightedError,
   kMeanDelta,
   kP50,
   kP95,
