@@ -66,12 +66,49 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["calibration.jsonl", "model", "text.jsonl"])
 
     def test_inputs_are_never_overwritten(self):
+        (self.model / "more").mkdir()
+        shutil.copy(self.text, self.model / "more/other.gguf")
         for args in (["logits", self.model, "--ids", "1", "-o", self.model / "model.safetensors"],
+                     ["convert", self.model, "-o", self.model / "more/other.gguf"],
                      ["imatrix", self.model, "--text", self.calibration, "-o", self.calibration],
-                     ["quantize", self.model, "--recipe", "q8_0", "-o", self.model / "model.safetensors"]):
+                     ["quantize", self.model, "--recipe", "q8_0", "-o", self.model / "more/other.gguf"]):
             before = pathlib.Path(args[-1]).read_bytes()
             self.refused(2, *args, says=["replace"])
             self.assertEqual(pathlib.Path(args[-1]).read_bytes(), before)
+
+    def test_odd_arguments_are_refused_before_any_work(self):
+        self.refused(2, "eval", self.model, "--against", "", "--text", self.text, says=["--against", "empty"])
+        self.refused(2, "run", self.model, "--ids", "", says=["--ids", "empty"])
+        self.refused(2, "run", self.model, "--json", says=["chat", "--json"])
+        self.refused(2, "convert", self.model, "-o", "o.gguf", "--type", "q4_k", says=["q4_k", "wring quantize"])
+        self.refused(2, "convert", self.model, "-o", "o", "--type", "q8_0", says=["q8_0", "folder"])
+        p = self.run_wring("quantize", self.model, "--recipe", "q8_0", "-o", "o.bin", code=2)
+        self.assertEqual((p.stdout, p.stderr.count("\n")), ("", 1))
+        self.assertIn(".gguf", p.stderr)
+        self.assertEqual(sorted(p.name for p in self.dir.iterdir()), ["calibration.jsonl", "model", "text.jsonl"])
+
+    def test_more_threads_than_cores_are_not_used(self):
+        p = self.run_wring("doctor", "--json", "--threads", "100000")
+        self.assertEqual(json.loads(p.stdout)["threads"], self.json_of("doctor")["threads"])
+        self.assertEqual([line.split(":")[0] for line in p.stderr.splitlines()], ["warning"])
+
+    def test_a_signal_ends_a_chat_with_130(self):
+        (self.model / "chat_template.jinja").write_text("{% for m in messages %}{{ m.content }}{% endfor %}")
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for begun in (False, True):  # before the first reply, and after it
+                p = subprocess.Popen([WRING, "run", self.model, "-n", "4"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                if begun:
+                    p.stdin.write(b"the cat\n")
+                    p.stdin.flush()
+                seen = b""
+                while seen.count(b"> ") < (2 if begun else 1):
+                    piece = os.read(p.stderr.fileno(), 1)
+                    self.assertTrue(piece, seen)
+                    seen += piece
+                time.sleep(0.2)  # from the prompt to the read behind it
+                p.send_signal(number)
+                p.communicate(timeout=30)
+                self.assertEqual(p.returncode, 130)
 
     def test_info_and_doctor(self):
         info = self.json_of("info", self.model)
@@ -182,6 +219,24 @@ class CommandLine(unittest.TestCase):
         for a, b in zip(rows, whole, strict=True):
             self.assertEqual((a["name"], a["nll"], a["file_bytes"]), (b["name"], b["nll"], b["file_bytes"]))
         self.assertFalse([f for f in (self.dir / "killed").rglob("*wring-tmp*")])
+
+    def test_a_study_has_a_folder_of_its_own_and_a_model_any_name(self):
+        before = sorted(p.name for p in self.model.iterdir())
+        for folder in (self.model, self.model / "study"):
+            self.refused(2, "study", self.model, "-o", folder, "--text", self.text, "--recipes", "q8_0", says=["inputs"])
+        self.assertEqual(sorted(p.name for p in self.model.iterdir()), before)
+        odd = os.fsencode(self.dir) + b"/mod\xff"
+        os.rename(self.model, odd)
+        texts = os.fsencode(self.dir) + b"/text\xff.jsonl"
+        os.rename(self.calibration, texts)
+        p = subprocess.run([WRING, "quantize", odd, "--recipe", "q4_k+imatrix", "--calibration", texts, "-o", "o.gguf"], cwd=self.dir, capture_output=True)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        p = subprocess.run([WRING, "study", odd, "-o", "s", "--text", self.text, "--recipes", "q8_0", "--json"], cwd=self.dir, capture_output=True)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        self.assertEqual(len(json.loads(p.stdout)["table"]), 2)
+        manifest = self.dir / "s/manifest.json"
+        manifest.write_text(manifest.read_text().replace('"context": 512', '"context": 511'))
+        self.refused(3, "report", "s", says=["manifest"])
 
     def test_ctrl_c_is_130_and_leaves_no_half_file(self):
         big = self.dir / "big.jsonl"

@@ -19,7 +19,7 @@ struct Options {
   std::string model, file;
 };
 
-int run(const Options& o) {
+void run(const Options& o) {
   const engine::ModelFiles files = open_model_files(o.model);
   const engine::Chat chat(files);
   for_each_json_line(o.file, [&](const nlohmann::json& line, const std::string& where) {
@@ -30,16 +30,15 @@ int run(const Options& o) {
     });
     print_json(nlohmann::ordered_json{{"text", text}});
   });
-  return 0;
 }
 
 }  // namespace
 
 void add_chat_template(CLI::App& app) {
   auto o = std::make_shared<Options>();
-  CLI::App* c = add_command(app, "chat-template", "renders conversations through the model's chat template",
-                            "wring chat-template sample/hf --file conversations.jsonl", o->common,
-                            [o] { return run(*o); });
+  CLI::App* c =
+      add_command(app, "chat-template", "renders conversations through the model's chat template",
+                  "wring chat-template sample/hf --file conversations.jsonl", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   c->add_option("--file", o->file,
                 "JSONL with {\"messages\",\"add_generation_prompt\"} lines; gives {\"text\"} lines")

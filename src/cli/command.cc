@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/cpu.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "engine/engine.h"
@@ -21,17 +23,39 @@ void write_stdout(std::string_view text) {
   }
 }
 
+// A script's unset variable must not look like a flag that was left out. Texts alone may be empty.
+void refuse_empty_values(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (name == "--prompt" || name == "TEXT") continue;
+    const CLI::results_t& values = option->results();
+    if (std::find(values.begin(), values.end(), "") == values.end()) continue;
+    throw Error(ErrorCode::kUsage, "an empty value", name, "give it a value, or leave it out");
+  }
+}
+
+// More threads than cores wait for each other while they spin: a hundred times slower, not faster.
+void limit_threads(Common& common) {
+  const int most = default_threads();
+  if (common.threads <= most) return;
+  warn(fmt::format("--threads {}: this machine gives {}, more would only wait for each other; {} used",
+                   common.threads, most, most));
+  common.threads = most;
+}
+
 }  // namespace
 
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
-                      const std::string& example, Common& common, std::function<int()> run) {
+                      const std::string& example, Common& common, std::function<void()> run) {
   CLI::App* command = app.add_subcommand(name, help);
   command->footer("Example:\n  " + example);
   command->add_flag("--json", common.json, "print one JSON object instead of text");
-  command->add_option("--threads", common.threads, "threads to use (default: what the machine gives)")
-      ->check(CLI::Range(1, 1024));
-  command->callback([run = std::move(run)] {
-    if (const int code = run(); code != 0) throw CLI::RuntimeError(code);
+  command->add_option("--threads", common.threads, "threads to use, at most what the machine gives (default)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->callback([command, &common, run = std::move(run)] {
+    refuse_empty_values(*command);
+    limit_threads(common);
+    run();
   });
   return command;
 }

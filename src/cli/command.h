@@ -17,13 +17,13 @@ namespace wring::cli {
 /// Flags that every command takes.
 struct Common {
   bool json = false;
-  int threads = 0;  // 0: what the machine gives
+  int threads = 0;  // 0: what the machine gives; never more than that
 };
 
-/// Adds `name` with the common flags. `run` is called once the command line is parsed; its result is the exit
-/// code.
+/// Adds `name` with the common flags. `run` is called once the command line is parsed and found to name no
+/// file, list or model by an empty string (kUsage).
 CLI::App* add_command(CLI::App& app, const std::string& name, const std::string& help,
-                      const std::string& example, Common& common, std::function<int()> run);
+                      const std::string& example, Common& common, std::function<void()> run);
 
 /// Prints a JSON object and a newline to stdout.
 void print_json(const nlohmann::json& value);

@@ -1,6 +1,8 @@
 // wring convert: the same model in another file form or plain type.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "base/cpu.h"
@@ -20,20 +22,32 @@ struct Options {
   std::string model, out, to, type = "bf16";
 };
 
-int run(const Options& o) {
+// Everything else rounds more than a copy may, and is wring quantize's with its plan and its errors.
+formats::QuantType plain_type(const std::string& name, bool to_gguf) {
+  using formats::QuantType;
+  constexpr std::array kPlain = {QuantType::kBF16, QuantType::kF16, QuantType::kF32};
+  const std::optional<QuantType> type = formats::quant_type_from_name(name);
+  if (type && (std::ranges::find(kPlain, *type) != kPlain.end() || (to_gguf && *type == QuantType::kQ8_0)))
+    return *type;
+  throw Error(
+      ErrorCode::kUsage,
+      fmt::format("type {} is not one that convert writes to {}", name, to_gguf ? "GGUF" : "a folder"),
+      "--type",
+      to_gguf ? "use bf16, f16, f32 or q8_0; wring quantize makes the others"
+              : "use bf16, f16 or f32; wring quantize makes quantized .gguf files");
+}
+
+void run(const Options& o) {
   refuse_onto_input(o.out, {o.model});
   const bool to_gguf = o.to == "gguf" || (o.to.empty() && o.out.ends_with(".gguf"));
-  const std::optional<formats::QuantType> type = formats::quant_type_from_name(o.type);
-  if (!type)
-    throw Error(ErrorCode::kUsage, fmt::format("type {} is not known", o.type), "--type",
-                "use bf16, f16, f32 or q8_0");
+  const formats::QuantType type = plain_type(o.type, to_gguf);
   const model::Model m = open_model(o.model);
   ThreadPool pool(threads_or_default(o.common.threads));
-  quantize::QuantPlan plan = quantize::make_convert_plan(m.spec(), *type, to_gguf, pool.threads());
+  quantize::QuantPlan plan = quantize::make_convert_plan(m.spec(), type, to_gguf, pool.threads());
   quantize::settle_plan(plan, quantize::largest_magnitudes(m, plan, pool, terminal_progress()));
   const quantize::QuantizeReport report =
       to_gguf ? quantize::write_gguf(m, plan, nullptr, o.out, pool, terminal_progress())
-              : quantize::write_hf(m, plan, *type, o.out, pool, terminal_progress());
+              : quantize::write_hf(m, plan, type, o.out, pool, terminal_progress());
   if (o.common.json) {
     print_json(nlohmann::ordered_json{{"out", o.out},
                                       {"form", to_gguf ? "gguf" : "hf"},
@@ -46,7 +60,6 @@ int run(const Options& o) {
                       human_bytes(static_cast<double>(report.file_bytes)), report.seconds,
                       report.relative_error));
   }
-  return 0;
 }
 
 }  // namespace
@@ -55,7 +68,7 @@ void add_convert(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c =
       add_command(app, "convert", "the same model in another file form or plain type",
-                  "wring convert sample/hf -o sample.gguf --type bf16", o->common, [o] { return run(*o); });
+                  "wring convert sample/hf -o sample.gguf --type bf16", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   c->add_option("-o,--output", o->out, ".gguf file, or folder to make")->required();
   c->add_option("--to", o->to, "gguf or hf (default: by the output's name)")

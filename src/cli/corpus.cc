@@ -59,7 +59,7 @@ std::string describe(const lab::Corpus& corpus, const std::string& out) {
   return text + fmt::format("written to {}\n", out);
 }
 
-int run(const Options& o) {
+void run(const Options& o) {
   std::vector<lab::CorpusInput> inputs;
   for (const std::string& f : o.files) inputs.push_back(lab::parse_corpus_input(f));
   lab::CorpusOptions options;
@@ -92,7 +92,6 @@ int run(const Options& o) {
   } else {
     print(describe(corpus, o.out));
   }
-  return 0;
 }
 
 }  // namespace
@@ -102,7 +101,7 @@ void add_corpus(CLI::App& app) {
   CLI::App* c =
       add_command(app, "corpus", "cut files into disjoint calibration, validation and final documents",
                   "wring corpus code=/usr/lib/python3.11 book.txt -o text --model sample/hf", o->common,
-                  [o] { return run(*o); });
+                  [o] { run(*o); });
   c->add_option(
        "FILE", o->files,
        "[NAME=]PATH of a .txt, .md, .rst, .py or .html file, or of a folder of them; NAME is the domain "

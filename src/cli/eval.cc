@@ -87,8 +87,8 @@ void add_conditions(json& out, const Options& o, const engine::ModelFiles& files
   out["tokens_per_s"] = seconds > 0 ? tokens / seconds : 0;
 }
 
-int llama(const Options& o, const engine::ModelFiles& files, const evaluate::TextSet& texts,
-          std::int64_t context) {
+void llama(const Options& o, const engine::ModelFiles& files, const evaluate::TextSet& texts,
+           std::int64_t context) {
   const auto windows = evaluate::llama_windows(texts, files.require_tokenizer(), context,
                                                files.model.config().max_position_embeddings);
   engine::Engine engine(files.model, {.compute = o.compute, .threads = o.common.threads});
@@ -105,11 +105,10 @@ int llama(const Options& o, const engine::ModelFiles& files, const evaluate::Tex
         "{:.0f} tokens/s)\n",
         r.windows, context, r.nll, r.ppl, compute_mode_name(o.compute), out["tokens_per_s"].get<double>()));
   }
-  return 0;
 }
 
-int documents(const Options& o, const engine::ModelFiles& files, const evaluate::TextSet& texts,
-              std::int64_t context) {
+void documents(const Options& o, const engine::ModelFiles& files, const evaluate::TextSet& texts,
+               std::int64_t context) {
   const text::Tokenizer& tokenizer = files.require_tokenizer();
   const std::vector<evaluate::Document> docs =
       evaluate::tokenize(texts, tokenizer, context, files.model.config().max_position_embeddings);
@@ -148,10 +147,9 @@ int documents(const Options& o, const engine::ModelFiles& files, const evaluate:
   } else {
     print(text_of(summary, out));
   }
-  return 0;
 }
 
-int run(const Options& o) {
+void run(const Options& o) {
   const engine::ModelFiles files = open_model_files(o.model);
   const std::int64_t limit = files.model.config().max_position_embeddings;
   const std::int64_t context =
@@ -174,7 +172,7 @@ void add_eval(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c = add_command(
       app, "eval", "NLL and perplexity on texts; against a reference also ΔNLL, KL, intervals, tails",
-      "wring eval q4_k.gguf --against sample/hf --text final.jsonl", o->common, [o] { return run(*o); });
+      "wring eval q4_k.gguf --against sample/hf --text final.jsonl", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   c->add_option("--text", o->texts, "texts: .txt (one document) or JSONL with {\"id\",\"domain\",\"text\"}")
       ->required();

@@ -17,7 +17,7 @@ struct Options {
   std::int64_t context = 0;
 };
 
-int run(const Options& o) {
+void run(const Options& o) {
   std::vector<std::string> inputs = o.texts;
   inputs.push_back(o.model);
   refuse_onto_input(o.out, inputs);
@@ -35,7 +35,6 @@ int run(const Options& o) {
     print(fmt::format("importance of {} matrices from {} documents ({} tokens) written to {}\n",
                       imatrix.entries.size(), imatrix.chunk_count, tokens, o.out));
   }
-  return 0;
 }
 
 }  // namespace
@@ -44,7 +43,7 @@ void add_imatrix(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c = add_command(
       app, "imatrix", "importance matrix from calibration texts, in llama.cpp's GGUF form",
-      "wring imatrix sample/hf --text calibration.jsonl -o imatrix.gguf", o->common, [o] { return run(*o); });
+      "wring imatrix sample/hf --text calibration.jsonl -o imatrix.gguf", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   c->add_option("--text", o->texts, "calibration texts: .txt or JSONL")->required();
   c->add_option("-o,--output", o->out, "GGUF file to write")->required();

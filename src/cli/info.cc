@@ -57,12 +57,12 @@ ordered_json describe(const engine::ModelFiles& files) {
   return out;
 }
 
-int run(const Options& o) {
+void run(const Options& o) {
   const engine::ModelFiles files = open_model_files(o.model);
   const ordered_json d = describe(files);
   if (o.common.json) {
     print_json(d);
-    return 0;
+    return;
   }
   std::string text = fmt::format("{}: {}, {} layers, hidden {}, vocabulary {}, context {}\n", o.model,
                                  d["architecture"].get<std::string>(), d["layers"].dump(),
@@ -79,7 +79,6 @@ int run(const Options& o) {
   text += fmt::format("tokenizer: {}; chat template: {}\n", files.tokenizer ? "yes" : "none",
                       files.chat_template_source ? "yes" : "none");
   print(text);
-  return 0;
 }
 
 }  // namespace
@@ -87,7 +86,7 @@ int run(const Options& o) {
 void add_info(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c = add_command(app, "info", "architecture, tensors, types, bytes and bits a weight of a model",
-                            "wring info sample/hf", o->common, [o] { return run(*o); });
+                            "wring info sample/hf", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
 }
 

@@ -32,7 +32,7 @@ class HiddenStates final : public engine::ForwardObserver {
   std::vector<float> values;
 };
 
-int run(const Options& o) {
+void run(const Options& o) {
   refuse_onto_input(o.out, {o.model});
   const model::Model m = open_model(o.model);
   const std::vector<std::int32_t> ids = parse_ids(o.ids);
@@ -66,19 +66,18 @@ int run(const Options& o) {
   } else {
     print(fmt::format("{} × {} logits written to {}\n", t, vocab, o.out));
   }
-  return 0;
 }
 
 }  // namespace
 
 void add_logits(CLI::App& app) {
   auto o = std::make_shared<Options>();
-  CLI::App* c = add_command(app, "logits", "float32 logits of given token ids, in exact mode",
-                            "wring logits sample/hf --ids 1,2,3 -o out.safetensors", o->common,
-                            [o] { return run(*o); });
+  CLI::App* c =
+      add_command(app, "logits", "float32 logits of given token ids, in exact mode",
+                  "wring logits sample/hf --ids 1,2,3 -o out.safetensors", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   c->add_option("--ids", o->ids, "token ids, as 1,2,3")->required();
-  c->add_option("-o,--out", o->out, "safetensors file to write")->required();
+  c->add_option("-o,--output", o->out, "safetensors file to write")->required();
   c->add_flag("--hidden", o->hidden, "write the residual stream too: (layers + 1, T, hidden_size)");
 }
 

@@ -49,9 +49,6 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
     clear_progress();
     return 0;
-  } catch (const CLI::RuntimeError& e) {
-    clear_progress();
-    return e.get_exit_code();
   } catch (const CLI::ParseError& e) {
     if (e.get_exit_code() == 0) {  // --help, --version
       app.exit(e);

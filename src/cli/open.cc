@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "base/atomic_file.h"
 #include "base/error.h"
 #include "cli/command.h"
 
@@ -23,9 +24,8 @@ void refuse_onto_input(const std::string& out, const std::vector<std::string>& i
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (!fs::exists(out, ignored)) return;
-  const fs::path folder = fs::absolute(out).parent_path();
   for (const std::string& input : inputs) {
-    if (fs::equivalent(out, input, ignored) || fs::equivalent(folder, input, ignored)) {
+    if (fs::equivalent(out, input, ignored) || (fs::is_directory(input, ignored) && is_within(out, input))) {
       throw Error(ErrorCode::kUsage, "the output would replace an input", out, "choose another name");
     }
   }

@@ -14,7 +14,7 @@ engine::ModelFiles open_model_files(const std::string& path);
 /// The same without the texts' side, for commands that take ids or none. Errors: Model::open's.
 model::Model open_model(const std::string& path);
 
-/// Refuses (kUsage) an output that would replace one of `inputs`, or a file in an input folder.
+/// Refuses (kUsage) an output that would replace one of `inputs`, or a file that lies in an input folder.
 void refuse_onto_input(const std::string& out, const std::vector<std::string>& inputs);
 
 }  // namespace wring::cli

@@ -75,7 +75,7 @@ std::string plan_text(const quantize::QuantPlan& plan) {
   return head + text;
 }
 
-int dry_run(const Options& o, const quantize::QuantPlan& plan) {
+void dry_run(const Options& o, const quantize::QuantPlan& plan) {
   if (o.common.json) {
     ordered_json out = describe(plan);
     out["seconds"] = plan.estimated_seconds();
@@ -86,7 +86,6 @@ int dry_run(const Options& o, const quantize::QuantPlan& plan) {
                                         plan.estimated_seconds(),
                                         human_bytes(static_cast<double>(plan.working_bytes()))));
   }
-  return 0;
 }
 
 // A plan needs no weights: a folder with nothing but config.json is enough.
@@ -95,11 +94,13 @@ model::ModelSpec spec_of(const std::string& path) {
   return model::Model::open(path).spec();
 }
 
-int run(const Options& o) {
+void run(const Options& o) {
   const quantize::Recipe recipe = quantize::parse_recipe(o.recipe);
   const quantize::PlanOptions options = plan_options(o);
   if (o.dry_run) return dry_run(o, quantize::make_plan(spec_of(o.model), recipe, options));
-  if (o.out.empty()) throw Error(ErrorCode::kUsage, "an output file is needed", "--output");
+  if (!o.out.ends_with(".gguf"))
+    throw Error(ErrorCode::kUsage, "an output file that ends in .gguf is needed",
+                o.out.empty() ? "--output" : o.out);
   std::vector<std::string> inputs = o.calibration;
   inputs.insert(inputs.end(), {o.model, o.imatrix});
   refuse_onto_input(o.out, inputs);
@@ -129,6 +130,7 @@ int run(const Options& o) {
     out["bytes"] = report.file_bytes;
     out["seconds"] = report.seconds;
     out["error"] = report.relative_error;
+    if (report.weighted_error) out["weighted_error"] = *report.weighted_error;
     for (std::size_t i = 0; i < report.tensors.size(); ++i) {
       out["tensors"][i]["error"] = report.tensors[i].relative_error;
       if (report.tensors[i].weighted_error)
@@ -136,14 +138,17 @@ int run(const Options& o) {
     }
     out["already_quantized_source"] = files.model.is_quantized();
     print_json(out);
-    return 0;
+    return;
   }
   const auto worst = std::ranges::max_element(report.tensors, {}, &quantize::TensorReport::relative_error);
   print(fmt::format(
       "written to {}: {} in {:.1f} s; relative error {:.4f} over the blocks' matrices, at most {:.4f} ({})\n",
       o.out, human_bytes(static_cast<double>(report.file_bytes)), report.seconds, report.relative_error,
       worst->relative_error, worst->planned.name));
-  return 0;
+  if (report.weighted_error) {
+    print(fmt::format("weighted by importance, which is what this recipe keeps small: {:.4f}\n",
+                      *report.weighted_error));
+  }
 }
 
 }  // namespace
@@ -152,7 +157,7 @@ void add_quantize(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c =
       add_command(app, "quantize", "writes a smaller file of a model",
-                  "wring quantize sample/hf --recipe q4_k -o q4_k.gguf", o->common, [o] { return run(*o); });
+                  "wring quantize sample/hf --recipe q4_k -o q4_k.gguf", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   c->add_option("--recipe", o->recipe, fmt::format("one of {}", fmt::join(quantize::recipe_names(), ", ")))
       ->required();

@@ -10,9 +10,8 @@ struct Options {
   std::string folder;
 };
 
-int run(const Options& o) {
+void run(const Options& o) {
   show_report(lab::collect_results(o.folder), o.folder, o.common.json);
-  return 0;
 }
 
 }  // namespace
@@ -21,7 +20,7 @@ void add_report(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c =
       add_command(app, "report", "writes a study's report again from its rows: HTML, Markdown, JSON",
-                  "wring report study", o->common, [o] { return run(*o); });
+                  "wring report study", o->common, [o] { run(*o); });
   c->add_option("DIR", o->folder, "a study's folder")->required();
 }
 

@@ -93,7 +93,7 @@ std::vector<TokenId> make_prompt(const Options& o, const engine::ModelFiles& fil
   return engine::encode_prompt(tokenizer, engine::Chat(files).render(messages, true));
 }
 
-int answer(const Options& o, const engine::ModelFiles& files) {
+void answer(const Options& o, const engine::ModelFiles& files) {
   std::vector<TokenId> prompt = make_prompt(o, files);
   const std::size_t prompt_size = prompt.size();
   Session session(o, files);
@@ -113,16 +113,15 @@ int answer(const Options& o, const engine::ModelFiles& files) {
     out["prefill_tokens_per_s"] = prefill;
     out["decode_tokens_per_s"] = decode;
     print_json(out);
-    return 0;
+    return;
   }
   if (!files.tokenizer) print(fmt::format("{}", fmt::join(r.ids, ",")));
   print("\n");
   note(fmt::format("[{} tokens in, {} out; prefill {:.1f} tokens/s, decode {:.1f} tokens/s, {} mode]\n",
                    prompt_size, r.ids.size(), prefill, decode, compute_mode_name(o.compute)));
-  return 0;
 }
 
-int chat(const Options& o, const engine::ModelFiles& files) {
+void chat(const Options& o, const engine::ModelFiles& files) {
   const text::Tokenizer& tokenizer = files.require_tokenizer();
   const engine::Chat chat(files);
   Session session(o, files);
@@ -130,7 +129,9 @@ int chat(const Options& o, const engine::ModelFiles& files) {
   note(fmt::format("Chatting with {}; an empty line or Ctrl-D ends it.\n", o.model));
   for (std::string line;;) {
     note("> ");
-    if (!std::getline(std::cin, line) || line.empty()) return 0;
+    const bool read = static_cast<bool>(std::getline(std::cin, line));
+    terminal_progress().throw_if_cancelled();  // a signal ends the read, and the chat with it
+    if (!read || line.empty()) return;
     messages.push_back({{"role", "user"}, {"content", line}});
     const Reply r = session.reply(engine::encode_prompt(tokenizer, chat.render(messages, true)),
                                   [](std::string_view piece) { print(piece); });
@@ -139,10 +140,17 @@ int chat(const Options& o, const engine::ModelFiles& files) {
   }
 }
 
-int run(const Options& o, bool has_prompt) {
+void run(const Options& o, bool has_prompt) {
   if (has_prompt && !o.ids.empty()) throw Error(ErrorCode::kUsage, "give either --prompt or --ids");
+  const bool chats = !has_prompt && o.ids.empty();
+  if (chats && o.common.json)
+    throw Error(ErrorCode::kUsage, "a chat has no --json", "", "give a prompt with --prompt or --ids");
   const engine::ModelFiles files = open_model_files(o.model);
-  return has_prompt || !o.ids.empty() ? answer(o, files) : chat(o, files);
+  if (chats) {
+    chat(o, files);
+  } else {
+    answer(o, files);
+  }
 }
 
 }  // namespace
@@ -152,7 +160,7 @@ void add_run(CLI::App& app) {
   auto prompt = std::make_shared<CLI::Option*>();
   CLI::App* c = add_command(app, "run", "answers a prompt, or chats if none is given",
                             "wring run sample/hf -p \"Why is the sky blue?\"", o->common,
-                            [o, prompt] { return run(*o, (*prompt)->count() > 0); });
+                            [o, prompt] { run(*o, (*prompt)->count() > 0); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   *prompt = c->add_option("-p,--prompt", o->prompt,
                           "the prompt; goes through the chat template if the model has one");

@@ -43,7 +43,7 @@ lab::StudyOptions study_options(const Options& o) {
 // Half the measured peak is what evaluation reaches with attention and all else counted in.
 constexpr double kShareOfPeak = 0.5;
 
-int dry_run(const Options& o, const lab::StudyPlan& plan, const engine::ModelFiles& files) {
+void dry_run(const Options& o, const lab::StudyPlan& plan, const engine::ModelFiles& files) {
   ThreadPool pool(threads_or_default(o.common.threads));
   const double seconds =
       lab::study_macs(plan, files) / (lab::measure_peaks(pool).fp32_gmacs * 1e9 * kShareOfPeak);
@@ -72,11 +72,9 @@ int dry_run(const Options& o, const lab::StudyPlan& plan, const engine::ModelFil
   } else {
     print(text);
   }
-  return 0;
 }
 
-int run(const Options& o) {
-  if (o.folder.empty()) throw Error(ErrorCode::kUsage, "the study's folder has no name", "--output");
+void run(const Options& o) {
   const lab::StudyOptions options = study_options(o);
   const engine::ModelFiles files = open_model_files(o.model);
   const lab::StudyPlan plan = lab::make_study_plan(options, files, terminal_progress());
@@ -88,7 +86,6 @@ int run(const Options& o) {
   });
   const lab::StudyResults results = lab::collect_results(o.folder);
   show_report(results, o.folder, o.common.json);
-  return 0;
 }
 
 }  // namespace
@@ -98,7 +95,7 @@ void add_study(CLI::App& app) {
   CLI::App* c = add_command(
       app, "study", "quantizes a model several ways, measures what each file costs, writes a report",
       "wring study sample/hf -o study --text final.jsonl --calibration calibration.jsonl", o->common,
-      [o] { return run(*o); });
+      [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   c->add_option("-o,--output", o->folder, "the study's folder; one that is unfinished is taken up again")
       ->required();

@@ -39,7 +39,7 @@ text::Tokenizer open_tokenizer(const std::filesystem::path& path) {
   return std::move(*files.tokenizer);
 }
 
-int run(const Options& o, bool has_text) {
+void run(const Options& o, bool has_text) {
   if (has_text == !o.file.empty()) throw Error(ErrorCode::kUsage, "give either TEXT or --file", "tokenize");
   const text::Tokenizer tokenizer = open_tokenizer(o.model);
   if (has_text) {
@@ -49,7 +49,7 @@ int run(const Options& o, bool has_text) {
     } else {
       print(fmt::format("{}\n", fmt::join(row["ids"].get<std::vector<int>>(), " ")));
     }
-    return 0;
+    return;
   }
   for_each_json_line(o.file, [&](const nlohmann::json& line, const std::string& where) {
     if (!line.contains("text") || !line["text"].is_string()) {
@@ -57,7 +57,6 @@ int run(const Options& o, bool has_text) {
     }
     print_json(tokenize(tokenizer, line["text"].get_ref<const std::string&>(), o.add_special));
   });
-  return 0;
 }
 
 }  // namespace
@@ -67,7 +66,7 @@ void add_tokenize(CLI::App& app) {
   auto text = std::make_shared<CLI::Option*>();
   CLI::App* c = add_command(app, "tokenize", "token ids of a text, or of the lines of a JSONL file",
                             "wring tokenize sample/hf \"Hello world\"", o->common,
-                            [o, text] { return run(*o, (*text)->count() > 0); });
+                            [o, text] { run(*o, (*text)->count() > 0); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   *text = c->add_option("TEXT", o->text, "the text; special tokens in it are recognised");
   c->add_option("--file", o->file, "JSONL with {\"text\"} lines; gives {\"ids\",\"decoded\"} lines");
