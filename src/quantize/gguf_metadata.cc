@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "model/rope.h"
 #include "quantize/gguf_tokenizer.h"
 #include "quantize/plan.h"
@@ -38,7 +39,7 @@ void add_general(formats::GgufWriter& writer, const model::Model& model, formats
       if (key.starts_with("general.") && !describes_weights(key)) writer.add_entry(key, entry);
     }
   } else {
-    writer.add_string("general.name", display_name(model));
+    writer.add_string("general.name", replace_invalid_utf8(display_name(model)));
   }
   writer.add_u32("general.file_type", gguf_file_type(type));
   if (!formats::is_plain_float(type)) writer.add_u32("general.quantization_version", kQuantizationVersion);
@@ -65,8 +66,10 @@ void add_architecture(formats::GgufWriter& writer, const model::ModelConfig& c) 
 }
 
 void add_imatrix_source(formats::GgufWriter& writer, const formats::Imatrix& imatrix) {
-  if (!imatrix.datasets.empty())
-    writer.add_string("quantize.imatrix.dataset", fmt::format("{}", fmt::join(imatrix.datasets, ", ")));
+  if (!imatrix.datasets.empty()) {
+    writer.add_string("quantize.imatrix.dataset",
+                      replace_invalid_utf8(fmt::format("{}", fmt::join(imatrix.datasets, ", "))));
+  }
   writer.add_u32("quantize.imatrix.entries_count", static_cast<std::uint32_t>(imatrix.entries.size()));
   writer.add_u32("quantize.imatrix.chunks_count", imatrix.chunk_count);
 }
