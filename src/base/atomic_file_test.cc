@@ -82,5 +82,25 @@ TEST_F(AtomicFileTest, WithinMeansTheFolderOrBelowIt) {
   EXPECT_FALSE(is_within(folder_, folder_ / "d"));
 }
 
+// The end of a process at which no destructor runs: the mapped input is cut while two outputs are
+// half-written.
+TEST_F(AtomicFileTest, AFileCutUnderItsMappingLeavesNoTemporary) {
+  std::ofstream(folder_ / "input") << std::string(1 << 20, 'x');
+  const auto read_what_was_cut = [&] {
+    const MappedFile input(folder_ / "input");
+    AtomicFile file(folder_ / "a");
+    file.write("half");
+    file.flush();
+    AtomicDirectory dir(folder_ / "d");
+    AtomicFile inner(dir.path() / "f");
+    write_file_atomically(folder_ / "committed", "whole");
+    fs::resize_file(folder_ / "input", 0);
+    std::_Exit(static_cast<int>(*(input.bytes().data() + (1 << 19))) == 0 ? 0 : 1);
+  };
+  EXPECT_EXIT(read_what_was_cut(), testing::ExitedWithCode(5), "error: a file was cut");
+  EXPECT_EQ(entries(), 2U);  // the input and what was committed
+  EXPECT_TRUE(fs::exists(folder_ / "committed"));
+}
+
 }  // namespace
 }  // namespace wring

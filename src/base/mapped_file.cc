@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/temporaries.h"
 
 namespace wring {
 namespace {
@@ -42,6 +43,7 @@ void on_sigbus(int signal_number, siginfo_t* info, void*) {
       put("error: a file was cut or became unreadable while it was in use — ");
       put(m.path.data());
       put(" — leave model files unchanged while they are loaded\n");
+      remove_registered_temporaries();
       ::_exit(5);
     }
   }

@@ -23,7 +23,7 @@ struct Options {
   lab::SpeedProtocol protocol;
 };
 
-int run(const Options& o) {
+void run(const Options& o) {
   std::vector<model::Model> models;
   for (const std::string& path : o.models) models.push_back(open_model(path));
   std::vector<std::unique_ptr<engine::Engine>> engines;
@@ -35,6 +35,8 @@ int run(const Options& o) {
   }
   const lab::MachinePeaks peaks = lab::measure_peaks(engines.front()->pool());
   const auto rows = lab::measure_speed(pointers, o.protocol, terminal_progress());
+  // Of the whole process: models share it, so no row has one of its own.
+  const std::uint64_t peak_bytes = lab::peak_rss_bytes();
   ordered_json out = {{"compute", compute_mode_name(o.compute)},
                       {"isa", isa_name(choose_isa())},
                       {"threads", engines.front()->pool().threads()},
@@ -63,7 +65,7 @@ int run(const Options& o) {
            {"ttft_ms", r.ttft_ms.median},
            {"prefill_tokens_per_s", r.prefill_tokens_per_s.median},
            {"decode_tokens_per_s", r.decode_tokens_per_s.median},
-           {"peak_rss_bytes", lab::peak_rss_bytes()},
+           {"peak_rss_bytes", peak_bytes},
            {"weights_bytes", r.memory.weights_bytes},
            {"kv_bytes", r.memory.kv_bytes},
            {"workspace_bytes", r.memory.workspace_bytes},
@@ -86,13 +88,12 @@ int run(const Options& o) {
   }
   text += fmt::format(
       "median [min, max] of {} runs after {} warm-ups, models interleaved; peak memory of the process {}\n",
-      o.protocol.runs, o.protocol.warmups, human_bytes(static_cast<double>(lab::peak_rss_bytes())));
+      o.protocol.runs, o.protocol.warmups, human_bytes(static_cast<double>(peak_bytes)));
   if (o.common.json) {
     print_json(out);
   } else {
     print(text);
   }
-  return 0;
 }
 
 }  // namespace
@@ -101,7 +102,7 @@ void add_bench(CLI::App& app) {
   auto o = std::make_shared<Options>();
   CLI::App* c = add_command(
       app, "bench", "time to first token, prefill and decode speed, memory; several models interleaved",
-      "wring bench sample/hf --prompt 512 --generate 64", o->common, [o] { return run(*o); });
+      "wring bench sample/hf --prompt 512 --generate 64", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->models, "Hugging Face folders or .gguf files")->required();
   c->add_option("--prompt", o->protocol.prompts, "tokens in, as 512,4096")
       ->delimiter(',')

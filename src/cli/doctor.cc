@@ -11,7 +11,7 @@
 namespace wring::cli {
 namespace {
 
-int run(const Common& common) {
+void run(const Common& common) {
   std::string reason;
   const Isa isa = choose_isa(&reason);
   ThreadPool pool(threads_or_default(common.threads));
@@ -29,7 +29,7 @@ int run(const Common& common) {
     out["int8_gmacs"] = peaks.int8_gmacs;
     out["build"] = build_id();
     print_json(out);
-    return 0;
+    return;
   }
   print(fmt::format(
       "CPU level       {}: {}\nthreads         {}\nread bandwidth  {:.1f} GB/s\nfp32 peak       {:.1f} G "
@@ -37,7 +37,6 @@ int run(const Common& common) {
       "build           {}\n",
       isa_name(isa), reason, pool.threads(), peaks.read_bandwidth_gbps, peaks.fp32_gmacs, peaks.int8_gmacs,
       build_id()));
-  return 0;
 }
 
 }  // namespace
@@ -45,7 +44,7 @@ int run(const Common& common) {
 void add_doctor(CLI::App& app) {
   auto common = std::make_shared<Common>();
   add_command(app, "doctor", "CPU level chosen and why, threads, memory bandwidth, peak multiply-adds, build",
-              "wring doctor", *common, [common] { return run(*common); });
+              "wring doctor", *common, [common] { run(*common); });
 }
 
 }  // namespace wring::cli
