@@ -43,35 +43,52 @@ std::vector<float> read_floats(const model::Weight& w) {
 
 }  // namespace
 
-void LinearInput::reserve(std::size_t rows, std::size_t columns) {
+void LinearInput::reserve(std::size_t rows, std::size_t columns, int threads) {
   tiled_.reserve(kernels::tiled_floats(rows, kernels::kernels().tile_width, columns));
   chunks_.reserve(rows * kernels::chunks_of(columns));
+  more_chunks_.reserve(rows * kernels::chunks_of(columns));
+  errors_.reserve(static_cast<std::size_t>(threads), static_cast<std::int64_t>(columns));
 }
 
-void LinearInput::take(const RowBuffer& x, std::size_t rows, bool floats, bool codes, ThreadPool& pool) {
+void LinearInput::take(const RowBuffer& x, std::size_t rows, std::span<const InputForm> forms,
+                       ThreadPool& pool) {
   const kernels::KernelTable& table = kernels::kernels();
   const auto k = static_cast<std::size_t>(x.columns());
   rows_ = rows;
   single_ = x.row(0);
   codes_ = {chunks_.data(), rows, k};
+  left_over_ = {more_chunks_.data(), rows, k};
+  const auto asked = [&](InputForm form) { return std::ranges::find(forms, form) != forms.end(); };
+  const bool twice = asked(InputForm::kTwoCodes), once = asked(InputForm::kCodes) || twice;
+  const bool floats = asked(InputForm::kFloats) && rows > 1;
   const std::size_t tile = table.tile_width;
-  pool.for_pieces((rows + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int) {
+  pool.for_pieces((rows + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int worker) {
     const std::size_t first = begin * tile, last = std::min(rows, end * tile);
-    if (codes) {
-      for (std::size_t r = first; r < last; ++r) table.quantize_row(x.row(r), codes_, r);
-    }
-    if (floats && rows > 1) {
+    for (std::size_t r = first; once && r < last; ++r) table.quantize_row(x.row(r), codes_, r);
+    for (std::size_t r = first; twice && r < last; ++r)
+      code_twice(x.row(r), r, errors_.row(static_cast<std::size_t>(worker)));
+    if (floats) {
       table.tile_tokens(x.row(first), x.stride(), last - first, k,
                         tiled_.data() + kernels::tiled_floats(first, tile, k));
     }
   });
 }
 
-Linear::Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, ThreadPool& pool)
+void LinearInput::code_twice(const float* row, std::size_t r, float* errors) {
+  for (std::size_t i = 0; i < codes_.columns; ++i) {
+    const kernels::ActivationChunk& chunk = *codes_.at(i / kernels::kChunkColumns, r);
+    const std::size_t at = i % kernels::kChunkColumns;
+    errors[i] = row[i] - chunk.scales[at / 32] * static_cast<float>(chunk.codes[at]);
+  }
+  kernels::kernels().quantize_row(errors, left_over_, r);
+}
+
+Linear::Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
+               ThreadPool& pool)
     : weight_(&model.weight(spec.name + ".weight")) {
   const formats::QuantType type = weight_->type();
-  packed_ = mode == ComputeMode::kPacked && kernels::has_packed(type);
-  if (!packed_ && !kernels::has_dequantize(type)) {
+  if (mode == ComputeMode::kPacked && kernels::has_packed(type)) form_ = form;
+  if (!packed() && !kernels::has_dequantize(type)) {
     throw Error(ErrorCode::kNotSupported,
                 fmt::format("type {} cannot be computed with", formats::name_of(type)),
                 fmt::format("{}, tensor {}", weight_->tensor->file, weight_->tensor->name));
@@ -87,7 +104,7 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
     }
   }
   const auto threads = static_cast<std::size_t>(pool.threads());
-  if (packed_) {
+  if (packed()) {
     const std::size_t row_bytes = weight_->row_bytes();
     panel_rows_ = even_piece(rows(), std::max<std::size_t>(kPackedPiece / row_bytes, kernels::kGroupRows),
                              kernels::kGroupRows, threads);
@@ -116,8 +133,9 @@ void Linear::pack(ThreadPool& pool) {
   });
 }
 
-void Linear::reserve(LinearScratch& scratch) const {
-  if (packed_) return;
+void Linear::reserve(LinearScratch& scratch, std::size_t input_rows) const {
+  if (form_ == InputForm::kTwoCodes) scratch.second.reserve(input_rows * panel_rows_);
+  if (packed()) return;
   const std::size_t tile = kernels::kernels().tile_height;
   scratch.rows.reserve(std::max(tile, kStreamedRows) * whole_lines(columns()));
   scratch.panel.reserve(kernels::tiled_floats(panel_rows_, tile, columns()));
@@ -126,11 +144,17 @@ void Linear::reserve(LinearScratch& scratch) const {
 void Linear::apply(std::size_t piece, const LinearInput& x, RowBuffer& y, LinearScratch& scratch) const {
   const kernels::KernelTable& table = kernels::kernels();
   const std::size_t begin = piece * panel_rows_, end = std::min(rows(), begin + panel_rows_);
-  if (packed_) {
+  if (packed()) {
     const std::byte* groups =
         arena_.data() + begin / kernels::kGroupRows * kernels::packed_group_bytes(weight_->type(), columns());
     table.packed_matmul(weight_->type(), groups, end - begin, x.codes(), x.rows(), y.row(0) + begin,
                         y.stride());
+    if (form_ == InputForm::kTwoCodes) {
+      float* second = scratch.second.data();
+      table.packed_matmul(weight_->type(), groups, end - begin, x.left_over(), x.rows(), second, panel_rows_);
+      for (std::size_t t = 0; t < x.rows(); ++t)
+        table.add(y.row(t) + begin, second + t * panel_rows_, end - begin);
+    }
   } else {
     panel_of(x, begin, end, y, scratch);
   }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -17,33 +18,47 @@
 
 namespace wring::engine {
 
+/// How a linear map wants its input.
+enum class InputForm {
+  kFloats,
+  kCodes,     // packed mode's
+  kTwoCodes,  // packed mode's, and what they leave over coded once more
+};
+
 /// The rows that linear maps read, in the forms that the maps want, made once for all maps of a site.
 class LinearInput {
  public:
-  /// Room for `rows` rows of `columns`.
-  void reserve(std::size_t rows, std::size_t columns);
-  /// Brings the first `rows` rows of x into the forms asked for. x must outlive the use.
-  void take(const RowBuffer& x, std::size_t rows, bool floats, bool codes, ThreadPool& pool);
+  /// Room for `rows` rows of at most `columns`, taken by `threads` threads.
+  void reserve(std::size_t rows, std::size_t columns, int threads);
+  /// Brings the first `rows` rows of x into `forms`. x must outlive the use.
+  void take(const RowBuffer& x, std::size_t rows, std::span<const InputForm> forms, ThreadPool& pool);
 
   std::size_t rows() const { return rows_; }
   const float* tiled() const { return tiled_.data(); }  // as KernelTable::matmul wants them; unless rows is 1
   const float* single() const { return single_; }       // the plain row, where rows is 1
   kernels::QuantizedRows codes() const { return codes_; }
-  std::size_t bytes() const { return tiled_.bytes() + chunks_.bytes(); }
+  kernels::QuantizedRows left_over() const { return left_over_; }
+  std::size_t bytes() const {
+    return tiled_.bytes() + chunks_.bytes() + more_chunks_.bytes() + errors_.bytes();
+  }
 
  private:
+  void code_twice(const float* row, std::size_t r, float* errors);
+
   AlignedBuffer<float> tiled_;
-  AlignedBuffer<kernels::ActivationChunk> chunks_;
+  AlignedBuffer<kernels::ActivationChunk> chunks_, more_chunks_;
+  RowBuffer errors_;  // a row a thread
   std::size_t rows_ = 0;
   const float* single_ = nullptr;
-  kernels::QuantizedRows codes_ = {};
+  kernels::QuantizedRows codes_ = {}, left_over_ = {};
 };
 
-/// What one thread needs to compute with a matrix that is not packed.
+/// What one thread needs for itself.
 struct LinearScratch {
-  AlignedBuffer<float> rows;   // dequantized: a tile of them
-  AlignedBuffer<float> panel;  // their tiles
-  std::size_t bytes() const { return rows.bytes() + panel.bytes(); }
+  AlignedBuffer<float> rows;    // dequantized: a tile of them
+  AlignedBuffer<float> panel;   // their tiles
+  AlignedBuffer<float> second;  // a panel's product with what the codes left over
+  std::size_t bytes() const { return rows.bytes() + panel.bytes() + second.bytes(); }
 };
 
 class Linear {
@@ -51,17 +66,20 @@ class Linear {
   Linear() = default;
   /// Builds the arena, if any, with the pool's threads. Errors: kNotSupported for a type that cannot be
   /// computed with. `model` must outlive this.
-  Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, ThreadPool& pool);
+  /// `form`: of the input where the matrix is packed, kCodes or kTwoCodes.
+  Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
+         ThreadPool& pool);
 
   std::size_t rows() const { return static_cast<std::size_t>(weight_->rows); }
   std::size_t columns() const { return static_cast<std::size_t>(weight_->columns); }
   const model::Weight& weight() const { return *weight_; }
-  bool packed() const { return packed_; }
+  bool packed() const { return form_ != InputForm::kFloats; }
+  InputForm input_form() const { return form_; }
   std::size_t arena_bytes() const { return arena_.bytes(); }
 
-  void reserve(LinearScratch& scratch) const;
+  void reserve(LinearScratch& scratch, std::size_t input_rows) const;
   /// The work of one product in pieces that threads take: each computes some rows of W for all rows of `x`,
-  /// which must hold the form that packed() tells.
+  /// which must hold input_form().
   std::size_t pieces() const { return (rows() + panel_rows_ - 1) / panel_rows_; }
   void apply(std::size_t piece, const LinearInput& x, RowBuffer& y, LinearScratch& scratch) const;
 
@@ -72,7 +90,7 @@ class Linear {
 
   const model::Weight* weight_ = nullptr;
   std::vector<float> bias_;  // empty: none
-  bool packed_ = false;
+  InputForm form_ = InputForm::kFloats;
   AlignedBuffer<std::byte> arena_;
   std::size_t panel_rows_ = 0;  // rows that a thread takes at a time
 };
