@@ -133,11 +133,10 @@ json StudyPlan::manifest() const {
   m["kl_positions"] = evaluate::kl_positions_name(options.positions);
   m["documents"] = describe(documents);
   m["calibration"] = describe(calibration_documents);
-  m["speed"] = {{"prompts", options.speed.prompts},
-                {"generate", options.speed.generate},
-                {"batches", options.speed.batches},
-                {"warmups", options.speed.warmups},
-                {"runs", options.speed.runs}};
+  m["speed"] = {
+      {"prompts", options.speed.prompts}, {"generate", options.speed.generate},
+      {"batches", options.speed.batches}, {"warmups", options.speed.warmups},
+      {"runs", options.speed.runs},       {"compute", compute_mode_name(engine::ComputeMode::kPacked)}};
   m["compute"] = "exact";
   return m;
 }

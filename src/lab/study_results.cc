@@ -167,6 +167,7 @@ StudyResults collect(const std::filesystem::path& folder) {
   r.threads = sitting.at("threads");
   r.read_bandwidth_gbps = sitting.at("read_bandwidth_gbps");
   r.fp32_gmacs = sitting.at("fp32_gmacs");
+  r.int8_gmacs = sitting.at("int8_gmacs");
   r.context = manifest.at("context");
   r.kl_positions = manifest.at("kl_positions");
   r.documents_planned = manifest.at("documents").size();

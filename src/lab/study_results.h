@@ -46,7 +46,7 @@ struct StudyResults {
   // Conditions.
   std::string compute_mode, cpu_level, cpu, build;
   int threads = 0;
-  double read_bandwidth_gbps = 0, fp32_gmacs = 0;
+  double read_bandwidth_gbps = 0, fp32_gmacs = 0, int8_gmacs = 0;
   std::int64_t context = 0;
   std::string kl_positions;
   std::size_t documents_planned = 0;

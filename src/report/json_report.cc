@@ -96,6 +96,7 @@ json report_json(const lab::StudyResults& s) {
               {"build", s.build},
               {"read_bandwidth_gbps", s.read_bandwidth_gbps},
               {"fp32_gmacs", s.fp32_gmacs},
+              {"int8_gmacs", s.int8_gmacs},
               {"context", s.context},
               {"kl_positions", s.kl_positions},
               {"documents_planned", s.documents_planned},

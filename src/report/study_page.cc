@@ -168,7 +168,7 @@ class Builder {
     if (source().speeds.empty()) {
       items.push_back(say(Text::kMissingNoSpeed));
     } else {
-      if (study_.compute_mode == "exact") items.push_back(say(Text::kMissingExactSpeed));
+      if (study_.compute_mode == "exact") items.push_back(say(Text::kMissingPackedQuality));
       items.push_back(say(Text::kMissingSpeedShape));
       items.push_back(say(Text::kMissingServer));
     }

@@ -306,7 +306,8 @@ Table conditions_table(const StudyResults& s, Language language) {
       std::string(text(language,
                        s.compute_mode == "exact" ? Text::kConditionModeExact : Text::kConditionModePacked)));
   row(Text::kConditionMachine, fill(language, Text::kConditionMachineValue, s.cpu, s.cpu_level, s.threads));
-  row(Text::kConditionPeaks, fill(language, Text::kConditionPeaksValue, s.read_bandwidth_gbps, s.fp32_gmacs));
+  row(Text::kConditionPeaks,
+      fill(language, Text::kConditionPeaksValue, s.read_bandwidth_gbps, s.fp32_gmacs, s.int8_gmacs));
   row(Text::kConditionSpeed, fill(language, Text::kConditionSpeedValue, list(s.speed.prompts),
                                   s.speed.generate, list(s.speed.batches), s.speed.warmups, s.speed.runs));
   row(Text::kConditionStatistics,

@@ -154,7 +154,7 @@ constexpr std::array kEnglish = std::to_array<Entry>({
     {Text::kConditionPositionsAll, "every position"},
     {Text::kConditionCalibration, "calibration"},
     {Text::kConditionCalibrationValue, "{} documents, {} tokens, disjoint from the evaluated ones"},
-    {Text::kConditionMode, "compute mode"},
+    {Text::kConditionMode, "compute mode of the evaluation"},
     {Text::kConditionModeExact,
      "exact: weights dequantized on the fly, float32 activations and cache. It shows what the format loses."},
     {Text::kConditionModePacked,
@@ -163,11 +163,12 @@ constexpr std::array kEnglish = std::to_array<Entry>({
     {Text::kConditionMachine, "machine"},
     {Text::kConditionMachineValue, "{}, CPU level {}, {} threads"},
     {Text::kConditionPeaks, "measured limits"},
-    {Text::kConditionPeaksValue, "{:.1f} GB/s read bandwidth, {:.1f} · 10⁹ float32 multiply-adds a second"},
+    {Text::kConditionPeaksValue,
+     "{:.1f} GB/s read bandwidth, {:.1f} · 10⁹ float32 and {:.1f} · 10⁹ byte multiply-adds a second"},
     {Text::kConditionSpeed, "speed"},
     {Text::kConditionSpeedValue,
      "{} tokens in, {} out, {} at a time; {} warm-ups, {} runs, candidates interleaved in one sitting, equal "
-     "token ids"},
+     "token ids; packed mode: integer products of the stored codes with activations in 8-bit codes"},
     {Text::kConditionStatistics, "intervals"},
     {Text::kConditionStatisticsValue,
      "paired percentile bootstrap over documents, {} resamples, {:.0f} %, seed {}; p-values corrected over "
@@ -194,10 +195,10 @@ constexpr std::array kEnglish = std::to_array<Entry>({
     {Text::kMissingContext, "Contexts longer than {} tokens."},
     {Text::kMissingPositions,
      "KL at the other positions: {} were taken, so p99.9 and the maximum rest on very few of them."},
-    {Text::kMissingExactSpeed,
-     "The speed of an integer engine: in exact mode every weight is turned back into float32 first, so a "
-     "smaller file gains "
-     "less here than it may elsewhere. Compare speeds within this table only."},
+    {Text::kMissingPackedQuality,
+     "What packed mode adds: speed is measured in it, and the rounding of activations to 8-bit codes is not "
+     "in "
+     "these divergences. `wring eval --compute packed` measures it."},
     {Text::kMissingNoSpeed, "Speed."},
     {Text::kMissingSpeedShape, "Speed at other prompt lengths, batch sizes or on other machines."},
     {Text::kMissingServer,

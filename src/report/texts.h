@@ -128,7 +128,7 @@ enum class Text {
   kMissingCorpus,
   kMissingContext,
   kMissingPositions,
-  kMissingExactSpeed,
+  kMissingPackedQuality,
   kMissingNoSpeed,
   kMissingSpeedShape,
   kMissingServer,
