@@ -19,9 +19,19 @@ using nlohmann::ordered_json;
 struct Options {
   Common common;
   engine::ComputeMode compute = engine::ComputeMode::kPacked;
+  std::string kv;
   std::vector<std::string> models;
   lab::SpeedProtocol protocol;
 };
+
+engine::EngineOptions engine_options(const Options& o) {
+  engine::EngineOptions options = {.compute = o.compute, .threads = o.common.threads};
+  if (o.kv.empty()) return options;
+  if (o.compute == engine::ComputeMode::kExact && o.kv != "f32")
+    throw Error(ErrorCode::kUsage, "exact mode keeps keys and values in f32", "--kv", "use --compute packed");
+  options.kv_type = *formats::quant_type_from_name(o.kv);
+  return options;
+}
 
 void run(const Options& o) {
   std::vector<model::Model> models;
@@ -29,8 +39,7 @@ void run(const Options& o) {
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::vector<engine::Engine*> pointers;
   for (const model::Model& m : models) {
-    engines.push_back(std::make_unique<engine::Engine>(
-        m, engine::EngineOptions{.compute = o.compute, .threads = o.common.threads}));
+    engines.push_back(std::make_unique<engine::Engine>(m, engine_options(o)));
     pointers.push_back(engines.back().get());
   }
   const lab::MachinePeaks peaks = lab::measure_peaks(engines.front()->pool());
@@ -119,6 +128,8 @@ void add_bench(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   add_compute(*c, o->compute);
+  c->add_option("--kv", o->kv, "type of cached keys and values: f16 (packed mode's default), bf16 or f32")
+      ->check(CLI::IsMember({"f16", "bf16", "f32"}));
 }
 
 }  // namespace wring::cli
