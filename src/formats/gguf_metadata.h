@@ -1,10 +1,13 @@
-// What reader and parser share about metadata: integers within limits, and faults that name file, key and
-// value.
+// What reader, parser and writer of GGUF share: the format's constants, integers within limits, and faults
+// that name file, key and value.
 #pragma once
 
 #include "formats/gguf.h"
 
 namespace wring::formats {
+
+inline constexpr std::uint32_t kGgufArrayKind = 9;  // stored where a single value has its kind
+inline constexpr std::uint32_t kMaxGgufRank = 4;    // ggml's limit
 
 /// Throws kBadInput: "<key> must be <expected> — <path>, <key> = <value>".
 [[noreturn]] void refuse_value(std::string_view path, std::string_view key, const GgufEntry& entry,

@@ -12,6 +12,8 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "formats/gguf_metadata.h"
+#include "formats/refuse.h"
 
 namespace wring::formats {
 namespace {
@@ -20,15 +22,8 @@ constexpr std::uint64_t kDefaultAlignment = 32;
 constexpr std::uint64_t kMaxAlignment = 65536;
 constexpr std::uint64_t kMaxKeyBytes = 65535;                     // the specification's limit
 constexpr std::uint64_t kMaxArrayItems = std::uint64_t{1} << 24;  // 60 times the largest vocabulary known
-constexpr std::uint32_t kMaxRank = 4;                             // ggml's limit
-constexpr std::uint64_t kMaxDimension = std::uint64_t{1} << 48;
-constexpr std::uint32_t kArrayKind = 9;
-constexpr std::uint64_t kLeastPairBytes = 8 + 1 + 4 + 1;        // key length, key, kind, value
-constexpr std::uint64_t kLeastTensorBytes = 8 + 1 + 4 + 4 + 8;  // name length, name, rank, type, offset
-
-[[noreturn]] void refuse(std::string what, std::string where, std::string todo = {}) {
-  throw Error(ErrorCode::kBadInput, std::move(what), std::move(where), std::move(todo));
-}
+constexpr std::uint64_t kLeastPairBytes = 8 + 1 + 4 + 1;          // key length, key, kind, value
+constexpr std::uint64_t kLeastTensorBytes = 8 + 1 + 4 + 4 + 8;    // name length, name, rank, type, offset
 
 // Takes bytes off the front of the file; whoever would read past its end gets an error that says what was
 // being read.
@@ -119,11 +114,11 @@ GgufValue take_bools(Cursor& cursor, bool is_array, std::uint64_t count) {
 GgufEntry take_entry(Cursor& cursor) {
   const std::string place = cursor.place();
   auto stored_kind = cursor.take<std::uint32_t>();
-  const bool is_array = stored_kind == kArrayKind;
+  const bool is_array = stored_kind == kGgufArrayKind;
   std::uint64_t count = 1;
   if (is_array) {
     stored_kind = cursor.take<std::uint32_t>();
-    if (stored_kind == kArrayKind) refuse("arrays of arrays (nested arrays) are not supported", place);
+    if (stored_kind == kGgufArrayKind) refuse("arrays of arrays (nested arrays) are not supported", place);
     count = cursor.take<std::uint64_t>();
     if (count > kMaxArrayItems) {
       cursor.require(count, 1);
@@ -204,8 +199,8 @@ TableRow take_row(Cursor& cursor, std::uint64_t alignment) {
   cursor.set_subject(name);
 
   const auto rank = cursor.take<std::uint32_t>();
-  if (rank > kMaxRank)
-    refuse("tensor has too many dimensions", fmt::format("{}, {}, at most {}", place, rank, kMaxRank));
+  if (rank > kMaxGgufRank)
+    refuse("tensor has too many dimensions", fmt::format("{}, {}, at most {}", place, rank, kMaxGgufRank));
   for (std::uint32_t i = 0; i < rank; ++i) row.tensor.shape.push_back(cursor.take<std::uint64_t>());
   std::reverse(row.tensor.shape.begin(), row.tensor.shape.end());  // the file has the innermost first
 

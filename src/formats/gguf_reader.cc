@@ -10,6 +10,7 @@
 #include "formats/gguf.h"
 #include "formats/gguf_metadata.h"
 #include "formats/gguf_parse.h"
+#include "formats/refuse.h"
 
 namespace wring::formats {
 namespace {
@@ -17,10 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t kMaxParts = 1000;  // a 1 TB model in parts of 1 GB
-
-[[noreturn]] void refuse(std::string what, std::string where, std::string todo = {}) {
-  throw Error(ErrorCode::kBadInput, std::move(what), std::move(where), std::move(todo));
-}
 
 std::string part_name(std::string_view stem, std::int64_t number, std::int64_t count) {
   return fmt::format("{}-{:05}-of-{:05}.gguf", stem, number, count);

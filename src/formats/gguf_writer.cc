@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "formats/gguf.h"
+#include "formats/gguf_metadata.h"
 
 namespace wring::formats {
 namespace {
@@ -17,11 +18,9 @@ static_assert(std::endian::native == std::endian::little, "GGUF is written in th
 
 constexpr std::uint64_t kAlignment = 32;
 constexpr std::uint32_t kVersion = 3;
-constexpr std::uint32_t kArrayKind = 9;
-constexpr std::size_t kMaxRank = 4;
 constexpr std::size_t kMaxNameBytes = 63;  // ggml keeps names in 64 bytes, the closing zero included
 
-[[noreturn]] void bug(std::string what, std::string_view where) {
+[[noreturn]] void gguf_bug(std::string what, std::string_view where) {
   throw Error(ErrorCode::kInternal, "writing GGUF: " + std::move(what), std::string(where));
 }
 
@@ -98,7 +97,7 @@ struct EntryEncoder {
   }
   template <class Wide>
   bool operator()(const std::vector<Wide>& values) const {
-    put(out, kArrayKind);
+    put(out, kGgufArrayKind);
     put(out, static_cast<std::uint32_t>(kind));
     put<std::uint64_t>(out, values.size());
     for (const auto& value : values) {
@@ -108,7 +107,7 @@ struct EntryEncoder {
   }
 };
 
-struct Declared {
+struct DeclaredInGguf {
   std::string name;
   QuantType type;
   std::vector<std::uint64_t> shape;
@@ -127,30 +126,31 @@ struct GgufWriter::State {
   AtomicFile file;
   std::string pairs;  // encoded metadata
   std::set<std::string, std::less<>> keys, names;
-  std::vector<Declared> tensors;
+  std::vector<DeclaredInGguf> tensors;
   std::uint64_t data_bytes = 0;  // declared so far, padding included
   bool in_data = false;
   std::size_t current = 0;    // the tensor being written
   std::uint64_t written = 0;  // of its bytes
 
   void add(std::string_view key, GgufKind kind, const GgufValue& value) {
-    if (in_data) bug("metadata after begin_data()", key);
-    if (!is_valid_utf8(key) || key.empty()) bug("a key must be valid UTF-8 and not empty", printable(key));
-    if (!keys.emplace(key).second) bug("a metadata key was given twice", key);
+    if (in_data) gguf_bug("metadata after begin_data()", key);
+    if (!is_valid_utf8(key) || key.empty())
+      gguf_bug("a key must be valid UTF-8 and not empty", printable(key));
+    if (!keys.emplace(key).second) gguf_bug("a metadata key was given twice", key);
     put_string(pairs, key);
     if (!std::visit(EntryEncoder{pairs, kind}, value))
-      bug("a value and its stored kind do not belong together", key);
+      gguf_bug("a value and its stored kind do not belong together", key);
   }
 
   void check_reread(const GgufReader& reader) const {
     if (reader.tensors().size() != tensors.size())
-      bug("the file does not read back as it was written", reader.file());
+      gguf_bug("the file does not read back as it was written", reader.file());
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const TensorInfo& read = reader.tensors()[i];
-      const Declared& meant = tensors[i];
+      const DeclaredInGguf& meant = tensors[i];
       if (read.name != meant.name || read.type != meant.type || read.shape != meant.shape ||
           read.data.size() != meant.bytes) {
-        bug("the file does not read back as it was written", meant.name);
+        gguf_bug("the file does not read back as it was written", meant.name);
       }
     }
   }
@@ -160,7 +160,7 @@ GgufWriter::GgufWriter(const std::filesystem::path& target) : state_(std::make_u
 GgufWriter::~GgufWriter() = default;
 
 void GgufWriter::add_string(std::string_view key, std::string_view value) {
-  if (!is_valid_utf8(value)) bug("a string must be valid UTF-8", key);
+  if (!is_valid_utf8(value)) gguf_bug("a string must be valid UTF-8", key);
   state_->add(key, GgufKind::kString, std::string(value));
 }
 void GgufWriter::add_u32(std::string_view key, std::uint32_t value) {
@@ -186,22 +186,22 @@ void GgufWriter::add_entry(std::string_view key, const GgufEntry& entry) {
 
 void GgufWriter::declare(std::string_view name, QuantType type, std::span<const std::uint64_t> shape) {
   State& s = *state_;
-  if (s.in_data) bug("a tensor was declared after begin_data()", name);
+  if (s.in_data) gguf_bug("a tensor was declared after begin_data()", name);
   if (name.size() > kMaxNameBytes) {
     throw Error(ErrorCode::kNotSupported, "tensor name is too long for GGUF",
                 fmt::format("{}, {} bytes, at most {}", name, name.size(), kMaxNameBytes));
   }
   if (name.empty() || !is_valid_utf8(name))
-    bug("a tensor's name must be valid UTF-8 and not empty", printable(name));
-  if (s.names.contains(name)) bug("a tensor was declared twice", name);
+    gguf_bug("a tensor's name must be valid UTF-8 and not empty", printable(name));
+  if (s.names.contains(name)) gguf_bug("a tensor was declared twice", name);
   const QuantTypeInfo& info = info_of(type);
   const std::uint64_t columns = shape.empty() ? 1 : shape.back();
-  if (!is_gguf_type(type) || shape.size() > kMaxRank || columns % info.block_size != 0) {
-    bug(fmt::format("{} cannot be stored with shape {}", info.name, fmt::join(shape, " x ")), name);
+  if (!is_gguf_type(type) || shape.size() > kMaxGgufRank || columns % info.block_size != 0) {
+    gguf_bug(fmt::format("{} cannot be stored with shape {}", info.name, fmt::join(shape, " x ")), name);
   }
   std::uint64_t elements = 1;
   for (const std::uint64_t d : shape) {
-    if (d == 0) bug("a tensor has a dimension of zero", name);
+    if (d == 0) gguf_bug("a tensor has a dimension of zero", name);
     elements *= d;
   }
   const std::uint64_t bytes = bytes_of(type, elements / columns, columns);
@@ -212,14 +212,14 @@ void GgufWriter::declare(std::string_view name, QuantType type, std::span<const 
 
 void GgufWriter::begin_data() {
   State& s = *state_;
-  if (s.in_data) bug("begin_data() was called twice", "");
+  if (s.in_data) gguf_bug("begin_data() was called twice", "");
   s.in_data = true;
   std::string header = "GGUF";
   put(header, kVersion);
   put<std::uint64_t>(header, s.tensors.size());
   put<std::uint64_t>(header, s.keys.size());
   header += s.pairs;
-  for (const Declared& t : s.tensors) {
+  for (const DeclaredInGguf& t : s.tensors) {
     put_string(header, t.name);
     put(header, static_cast<std::uint32_t>(t.shape.size()));
     for (std::size_t i = t.shape.size(); i-- > 0;) put(header, t.shape[i]);  // innermost first
@@ -232,11 +232,11 @@ void GgufWriter::begin_data() {
 
 void GgufWriter::write(std::span<const std::byte> bytes) {
   State& s = *state_;
-  if (!s.in_data) bug("bytes came before begin_data()", "");
+  if (!s.in_data) gguf_bug("bytes came before begin_data()", "");
   if (bytes.empty()) return;
-  if (s.current == s.tensors.size()) bug("bytes came after the last tensor", "");
-  const Declared& tensor = s.tensors[s.current];
-  if (bytes.size() > tensor.bytes - s.written) bug("more bytes came than were declared", tensor.name);
+  if (s.current == s.tensors.size()) gguf_bug("bytes came after the last tensor", "");
+  const DeclaredInGguf& tensor = s.tensors[s.current];
+  if (bytes.size() > tensor.bytes - s.written) gguf_bug("more bytes came than were declared", tensor.name);
   s.file.write(bytes);
   s.written += bytes.size();
   if (s.written == tensor.bytes) {
@@ -248,8 +248,8 @@ void GgufWriter::write(std::span<const std::byte> bytes) {
 
 void GgufWriter::commit(const std::function<void(const GgufReader&)>& check) {
   State& s = *state_;
-  if (!s.in_data) bug("commit() came before begin_data()", "");
-  if (s.current != s.tensors.size()) bug("a tensor's bytes are not complete", s.tensors[s.current].name);
+  if (!s.in_data) gguf_bug("commit() came before begin_data()", "");
+  if (s.current != s.tensors.size()) gguf_bug("a tensor's bytes are not complete", s.tensors[s.current].name);
   s.file.flush();
   {
     const GgufReader reader = GgufReader::open(s.file.temporary_path());

@@ -16,20 +16,22 @@ namespace {
 constexpr std::string_view kSums = ".in_sum2";
 constexpr std::string_view kCounts = ".counts";
 
-[[noreturn]] void refuse(std::string what, const std::filesystem::path& path, const std::string& tensor) {
+[[noreturn]] void refuse_imatrix(std::string what, const std::filesystem::path& path,
+                                 const std::string& tensor) {
   throw Error(ErrorCode::kBadInput, std::move(what), fmt::format("{}, {}", path.string(), tensor));
 }
 
 std::vector<float> read_floats(const TensorInfo& tensor, const std::filesystem::path& path) {
   if (tensor.type != QuantType::kF32) {
-    refuse(fmt::format("an importance matrix must be F32, not {}", name_of(tensor.type)), path, tensor.name);
+    refuse_imatrix(fmt::format("an importance matrix must be F32, not {}", name_of(tensor.type)), path,
+                   tensor.name);
   }
   std::vector<float> values(tensor.elements());
   std::memcpy(values.data(), tensor.data.data(), tensor.data.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i]) || values[i] < 0) {
-      refuse(fmt::format("importance must be finite and not negative: value {} at {}", values[i], i), path,
-             tensor.name);
+      refuse_imatrix(fmt::format("importance must be finite and not negative: value {} at {}", values[i], i),
+                     path, tensor.name);
     }
   }
   return values;
@@ -38,7 +40,8 @@ std::vector<float> read_floats(const TensorInfo& tensor, const std::filesystem::
 ImatrixEntry read_entry(const TensorInfo& sums, const TensorInfo& counts, const std::filesystem::path& path) {
   // llama.cpp drops outer dimensions of 1, so that a dense matrix has (columns) and (1).
   if (sums.rows() != counts.elements()) {
-    refuse(fmt::format("{} rows of sums, but {} counts", sums.rows(), counts.elements()), path, sums.name);
+    refuse_imatrix(fmt::format("{} rows of sums, but {} counts", sums.rows(), counts.elements()), path,
+                   sums.name);
   }
   return {read_floats(sums, path), read_floats(counts, path)};
 }
@@ -67,11 +70,11 @@ Imatrix read_imatrix(const std::filesystem::path& path) {
   for (const TensorInfo& tensor : reader.tensors()) {
     const bool is_sums = tensor.name.ends_with(kSums);
     if (!is_sums && !tensor.name.ends_with(kCounts))
-      refuse("not a tensor of an importance matrix", path, tensor.name);
+      refuse_imatrix("not a tensor of an importance matrix", path, tensor.name);
     const std::string base = base_of(tensor.name, is_sums ? kSums : kCounts);
     const std::string partner = base + std::string(is_sums ? kCounts : kSums);
     const TensorInfo* other = reader.find(partner);
-    if (other == nullptr) refuse(fmt::format("{} is missing", partner), path, tensor.name);
+    if (other == nullptr) refuse_imatrix(fmt::format("{} is missing", partner), path, tensor.name);
     if (is_sums) out.entries.emplace(base, read_entry(tensor, *other, path));
   }
   return out;

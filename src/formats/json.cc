@@ -138,15 +138,8 @@ class Builder {
   std::string last_key_;
 };
 
-std::string shown(const json& value) {
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  constexpr std::size_t kMost = 80;
-  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
-  return text;
-}
-
-[[noreturn]] void refuse(std::string_view key, const json& value, std::string_view where,
-                         std::string_view expected) {
+[[noreturn]] void refuse_field(std::string_view key, const json& value, std::string_view where,
+                               std::string_view expected) {
   throw Error(ErrorCode::kBadInput, fmt::format("{} must be {}", key, expected),
               fmt::format("{}, {} = {}", where, key, shown(value)));
 }
@@ -174,7 +167,7 @@ std::int64_t checked_int(const json& value, std::string_view key, std::int64_t l
       value.is_number_integer() &&
       !(value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX));
   if (!fits || value.get<std::int64_t>() < low || value.get<std::int64_t>() > high) {
-    refuse(key, value, where, fmt::format("an integer from {} to {}", low, high));
+    refuse_field(key, value, where, fmt::format("an integer from {} to {}", low, high));
   }
   return value.get<std::int64_t>();
 }
@@ -183,12 +176,19 @@ double checked_number(const json& value, std::string_view key, double low, doubl
                       std::string_view where) {
   if (!value.is_number() || !std::isfinite(value.get<double>()) || value.get<double>() < low ||
       value.get<double>() > high) {
-    refuse(key, value, where, fmt::format("a number from {} to {}", low, high));
+    refuse_field(key, value, where, fmt::format("a number from {} to {}", low, high));
   }
   return value.get<double>();
 }
 
 }  // namespace
+
+std::string shown(const json& value) {
+  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  constexpr std::size_t kMost = 80;
+  if (text.size() > kMost) text = text.substr(0, kMost) + "...";
+  return text;
+}
 
 json parse_json(std::string_view text, std::string_view where) {
   return Builder(text, where).build();
@@ -223,7 +223,7 @@ double json_number_or(const json& object, std::string_view key, double fallback,
 bool json_bool_or(const json& object, std::string_view key, bool fallback, std::string_view where) {
   const json* value = find(object, key, where);
   if (value == nullptr) return fallback;
-  if (!value->is_boolean()) refuse(key, *value, where, "true or false");
+  if (!value->is_boolean()) refuse_field(key, *value, where, "true or false");
   return value->get<bool>();
 }
 
@@ -231,7 +231,7 @@ std::string json_string_or(const json& object, std::string_view key, std::string
                            std::string_view where) {
   const json* value = find(object, key, where);
   if (value == nullptr) return std::string(fallback);
-  if (!value->is_string()) refuse(key, *value, where, "a string");
+  if (!value->is_string()) refuse_field(key, *value, where, "a string");
   return value->get<std::string>();
 }
 

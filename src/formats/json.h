@@ -20,6 +20,9 @@ nlohmann::json parse_json(std::string_view text, std::string_view where);
 nlohmann::json read_json_file(const std::filesystem::path& path,
                               std::size_t limit_bytes = std::size_t{256} << 20);
 
+/// A value as errors show it: its JSON, cut after 80 characters.
+std::string shown(const nlohmann::json& value);
+
 /// object[key] as an integer in [low, high]; a float, a string, or a number outside is kBadInput naming
 /// `where`, key, value and limit. A missing key is kBadInput too; see the _or form.
 std::int64_t json_int(const nlohmann::json& object, std::string_view key, std::int64_t low, std::int64_t high,

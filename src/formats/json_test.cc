@@ -14,7 +14,7 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing_files::message_of;
 
-std::string fault(std::string_view text) {
+std::string syntax_fault(std::string_view text) {
   return message_of([&] { parse_json(text, "a.json"); });
 }
 
@@ -27,45 +27,46 @@ TEST(Json, BuildsWhatTheLibraryBuilds) {
 }
 
 TEST(Json, SyntaxFaultsGiveLineAndColumn) {
-  EXPECT_THAT(fault("{\n \"a\": 1,\n}"), HasSubstr("a.json, line 3, column 1"));
-  EXPECT_THAT(fault("{\"a\": 1} x"), HasSubstr("line 1, column 10"));
-  EXPECT_THAT(fault(""), HasSubstr("a.json, line 1"));
-  EXPECT_THAT(fault("{\"a\": [1, 2"), HasSubstr("unexpected end of input"));
-  EXPECT_THAT(fault("{'a': 1}"), HasSubstr("line 1, column 2"));
-  EXPECT_THAT(fault("[NaN]"), HasSubstr("not valid JSON"));
-  EXPECT_THAT(fault("[01]"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(syntax_fault("{\n \"a\": 1,\n}"), HasSubstr("a.json, line 3, column 1"));
+  EXPECT_THAT(syntax_fault("{\"a\": 1} x"), HasSubstr("line 1, column 10"));
+  EXPECT_THAT(syntax_fault(""), HasSubstr("a.json, line 1"));
+  EXPECT_THAT(syntax_fault("{\"a\": [1, 2"), HasSubstr("unexpected end of input"));
+  EXPECT_THAT(syntax_fault("{'a': 1}"), HasSubstr("line 1, column 2"));
+  EXPECT_THAT(syntax_fault("[NaN]"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(syntax_fault("[01]"), HasSubstr("not valid JSON"));
 }
 
 TEST(Json, RepeatedKeysAreRefusedAtAnyDepth) {
-  EXPECT_THAT(fault("{\"hidden\": 1,\n\"hidden\": 2}"),
+  EXPECT_THAT(syntax_fault("{\"hidden\": 1,\n\"hidden\": 2}"),
               testing::AllOf(HasSubstr("duplicate key \"hidden\""), HasSubstr("line 2")));
-  EXPECT_THAT(fault(R"({"a": [{"b": 1, "b": 1}]})"), HasSubstr("duplicate key \"b\""));
-  EXPECT_THAT(fault(R"({"a": 1, "\u0061": 2})"), HasSubstr("duplicate key \"a\""));
+  EXPECT_THAT(syntax_fault(R"({"a": [{"b": 1, "b": 1}]})"), HasSubstr("duplicate key \"b\""));
+  EXPECT_THAT(syntax_fault(R"({"a": 1, "\u0061": 2})"), HasSubstr("duplicate key \"a\""));
   EXPECT_NO_THROW(parse_json(R"({"a": {"a": {"a": 1}}, "b": {"a": 1}})", "t"));
 }
 
 TEST(Json, DepthIsLimited) {
   const auto nested = [](int depth) { return std::string(depth, '[') + std::string(depth, ']'); };
   EXPECT_NO_THROW(parse_json(nested(kMaxJsonDepth), "t"));
-  EXPECT_THAT(fault(nested(kMaxJsonDepth + 1)), HasSubstr("nested deeper than 100 levels"));
-  EXPECT_THAT(fault(std::string(1'000'000, '[')), HasSubstr("nested deeper"));
+  EXPECT_THAT(syntax_fault(nested(kMaxJsonDepth + 1)), HasSubstr("nested deeper than 100 levels"));
+  EXPECT_THAT(syntax_fault(std::string(1'000'000, '[')), HasSubstr("nested deeper"));
   std::string objects;
   for (int i = 0; i < 200'000; ++i) objects += "{\"a\":";
-  EXPECT_THAT(fault(objects), HasSubstr("nested deeper"));
+  EXPECT_THAT(syntax_fault(objects), HasSubstr("nested deeper"));
 }
 
 TEST(Json, NumbersThatOverflowAreRefused) {
-  EXPECT_THAT(fault("{\"hidden_size\": 1e400}"),
+  EXPECT_THAT(syntax_fault("{\"hidden_size\": 1e400}"),
               testing::AllOf(HasSubstr("number overflow"), HasSubstr("hidden_size")));
-  EXPECT_THAT(fault("[-1e999]"), HasSubstr("number overflow"));
+  EXPECT_THAT(syntax_fault("[-1e999]"), HasSubstr("number overflow"));
   EXPECT_EQ(parse_json("[1e-400]", "t")[0].get<double>(), 0.0);
 }
 
 TEST(Json, BytesThatAreNoTextAreRefused) {
-  EXPECT_THAT(fault("{\"a\": \"\xFF\xFE\"}"), HasSubstr("UTF-8"));
-  EXPECT_THAT(fault("[\"\xED\xA0\x80\"]"), HasSubstr("UTF-8"));
-  EXPECT_THAT(fault(std::string("{}\0{}", 5)), HasSubstr("zero byte"));  // the library would stop there
-  EXPECT_THAT(fault(R"(["\ud800"])"), HasSubstr("not valid JSON"));
+  EXPECT_THAT(syntax_fault("{\"a\": \"\xFF\xFE\"}"), HasSubstr("UTF-8"));
+  EXPECT_THAT(syntax_fault("[\"\xED\xA0\x80\"]"), HasSubstr("UTF-8"));
+  EXPECT_THAT(syntax_fault(std::string("{}\0{}", 5)),
+              HasSubstr("zero byte"));  // the library would stop there
+  EXPECT_THAT(syntax_fault(R"(["\ud800"])"), HasSubstr("not valid JSON"));
 }
 
 TEST(Json, IntegersAreIntegersWithinLimits) {

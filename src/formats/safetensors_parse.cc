@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "formats/json.h"
+#include "formats/refuse.h"
 
 namespace wring::formats {
 namespace {
@@ -17,12 +18,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
-constexpr std::uint64_t kMaxDimension = std::uint64_t{1} << 48;
-constexpr std::size_t kMaxRank = 16;
-
-[[noreturn]] void refuse(std::string what, std::string where, std::string todo = {}) {
-  throw Error(ErrorCode::kBadInput, std::move(what), std::move(where), std::move(todo));
-}
+constexpr std::size_t kMaxSafetensorsRank = 16;
 
 struct Region {
   std::uint64_t begin, end;  // relative to the first byte after the header
@@ -36,10 +32,6 @@ bool read_unsigned(const json& value, std::size_t most, std::vector<std::uint64_
     out.push_back(item.get<std::uint64_t>());
   }
   return true;
-}
-
-std::string shown(const json& value) {
-  return value.dump().substr(0, 80);
 }
 
 Region read_entry(const json& entry, const std::string& place, TensorInfo& tensor) {
@@ -57,8 +49,8 @@ Region read_entry(const json& entry, const std::string& place, TensorInfo& tenso
   tensor.type = *type;
 
   const json& shape = field("shape");
-  if (!read_unsigned(shape, kMaxRank, tensor.shape)) {
-    refuse(fmt::format("shape must be at most {} integers of 0 or more", kMaxRank),
+  if (!read_unsigned(shape, kMaxSafetensorsRank, tensor.shape)) {
+    refuse(fmt::format("shape must be at most {} integers of 0 or more", kMaxSafetensorsRank),
            fmt::format("{}, shape = {}", place, shown(shape)));
   }
   std::uint64_t bytes = info_of(tensor.type).block_bytes;

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "formats/json.h"
+#include "formats/refuse.h"
 #include "formats/safetensors.h"
 #include "formats/safetensors_parse.h"
 
@@ -17,10 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-
-[[noreturn]] void refuse(std::string what, std::string where, std::string todo = {}) {
-  throw Error(ErrorCode::kBadInput, std::move(what), std::move(where), std::move(todo));
-}
 
 // Names come from the index: only plain file names, so that a model folder cannot reach out of itself. The
 // file may be a link: the hub's cache is built of them.

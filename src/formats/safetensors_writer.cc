@@ -16,11 +16,11 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "safetensors is written in the byte order of the CPU");
 
-[[noreturn]] void bug(std::string what, std::string_view where) {
+[[noreturn]] void safetensors_bug(std::string what, std::string_view where) {
   throw Error(ErrorCode::kInternal, "writing safetensors: " + std::move(what), std::string(where));
 }
 
-struct Declared {
+struct DeclaredInSafetensors {
   std::string name;
   QuantType type;
   std::vector<std::uint64_t> shape;
@@ -35,7 +35,7 @@ struct SafetensorsWriter::State {
   AtomicFile file;
   std::map<std::string, std::string> metadata;
   std::set<std::string, std::less<>> names;
-  std::vector<Declared> tensors;
+  std::vector<DeclaredInSafetensors> tensors;
   std::uint64_t data_bytes = 0;
   bool in_data = false;
   std::size_t current = 0;    // the tensor being written
@@ -50,12 +50,13 @@ struct SafetensorsWriter::State {
 
   void check_reread() const {
     const SafetensorsReader reader = SafetensorsReader::open(file.temporary_path());
-    if (reader.tensors().size() != tensors.size()) bug("the file does not read back as it was written", "");
-    for (const Declared& meant : tensors) {
+    if (reader.tensors().size() != tensors.size())
+      safetensors_bug("the file does not read back as it was written", "");
+    for (const DeclaredInSafetensors& meant : tensors) {
       const TensorInfo* read = reader.find(meant.name);
       if (read == nullptr || read->type != meant.type || read->shape != meant.shape ||
           read->data.size() != meant.bytes) {
-        bug("the file does not read back as it was written", meant.name);
+        safetensors_bug("the file does not read back as it was written", meant.name);
       }
     }
   }
@@ -67,20 +68,21 @@ SafetensorsWriter::~SafetensorsWriter() = default;
 
 void SafetensorsWriter::set_metadata(std::map<std::string, std::string> metadata) {
   for (const auto& [key, value] : metadata) {
-    if (!is_valid_utf8(key) || !is_valid_utf8(value)) bug("metadata must be valid UTF-8", printable(key));
+    if (!is_valid_utf8(key) || !is_valid_utf8(value))
+      safetensors_bug("metadata must be valid UTF-8", printable(key));
   }
   state_->metadata = std::move(metadata);
 }
 
 void SafetensorsWriter::declare(std::string_view name, QuantType type, std::span<const std::uint64_t> shape) {
   State& s = *state_;
-  if (s.in_data) bug("a tensor was declared after begin_data()", name);
-  if (!is_valid_utf8(name) || name == "__metadata__") bug("not a tensor's name", printable(name));
-  if (s.names.contains(name)) bug("a tensor was declared twice", name);
+  if (s.in_data) safetensors_bug("a tensor was declared after begin_data()", name);
+  if (!is_valid_utf8(name) || name == "__metadata__") safetensors_bug("not a tensor's name", printable(name));
+  if (s.names.contains(name)) safetensors_bug("a tensor was declared twice", name);
   const QuantTypeInfo& info = info_of(type);
-  if (info.block_size != 1) bug(fmt::format("{} is not a safetensors type", info.name), name);
+  if (info.block_size != 1) safetensors_bug(fmt::format("{} is not a safetensors type", info.name), name);
   // Readers view the data in place, so a tensor must begin at a multiple of its element's size.
-  if (s.data_bytes % info.block_bytes != 0) bug("declare tensors of wider types first", name);
+  if (s.data_bytes % info.block_bytes != 0) safetensors_bug("declare tensors of wider types first", name);
   std::uint64_t bytes = info.block_bytes;
   for (const std::uint64_t d : shape) bytes *= d;
   s.names.emplace(name);
@@ -90,11 +92,11 @@ void SafetensorsWriter::declare(std::string_view name, QuantType type, std::span
 
 void SafetensorsWriter::begin_data() {
   State& s = *state_;
-  if (s.in_data) bug("begin_data() was called twice", "");
+  if (s.in_data) safetensors_bug("begin_data() was called twice", "");
   s.in_data = true;
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!s.metadata.empty()) header["__metadata__"] = s.metadata;
-  for (const Declared& t : s.tensors) {
+  for (const DeclaredInSafetensors& t : s.tensors) {
     header[t.name] = {
         {"dtype", name_of(t.type)}, {"shape", t.shape}, {"data_offsets", {t.begin, t.begin + t.bytes}}};
   }
@@ -108,11 +110,11 @@ void SafetensorsWriter::begin_data() {
 
 void SafetensorsWriter::write(std::span<const std::byte> bytes) {
   State& s = *state_;
-  if (!s.in_data) bug("bytes came before begin_data()", "");
+  if (!s.in_data) safetensors_bug("bytes came before begin_data()", "");
   if (bytes.empty()) return;
-  if (s.current == s.tensors.size()) bug("bytes came after the last tensor", "");
+  if (s.current == s.tensors.size()) safetensors_bug("bytes came after the last tensor", "");
   if (bytes.size() > s.tensors[s.current].bytes - s.written)
-    bug("more bytes came than were declared", s.tensors[s.current].name);
+    safetensors_bug("more bytes came than were declared", s.tensors[s.current].name);
   s.file.write(bytes);
   s.written += bytes.size();
   s.skip_complete();
@@ -120,8 +122,9 @@ void SafetensorsWriter::write(std::span<const std::byte> bytes) {
 
 void SafetensorsWriter::commit() {
   State& s = *state_;
-  if (!s.in_data) bug("commit() came before begin_data()", "");
-  if (s.current != s.tensors.size()) bug("a tensor's bytes are not complete", s.tensors[s.current].name);
+  if (!s.in_data) safetensors_bug("commit() came before begin_data()", "");
+  if (s.current != s.tensors.size())
+    safetensors_bug("a tensor's bytes are not complete", s.tensors[s.current].name);
   s.file.flush();
   s.check_reread();
   s.file.commit();

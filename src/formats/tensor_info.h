@@ -11,6 +11,9 @@
 
 namespace wring::formats {
 
+/// No dimension of a file is as long: what is above is damage.
+inline constexpr std::uint64_t kMaxDimension = std::uint64_t{1} << 48;
+
 struct TensorInfo {
   std::string name;
   QuantType type = QuantType::kF32;

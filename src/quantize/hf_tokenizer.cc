@@ -12,22 +12,22 @@
 namespace wring::quantize {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 namespace token_type = formats::token_type;
 
-struct Tokens {
-  Json vocabulary = Json::object();
-  Json added = Json::array();
+struct HfTokens {
+  OrderedJson vocabulary = OrderedJson::object();
+  OrderedJson added = OrderedJson::array();
 };
 
-Tokens read_tokens(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
+HfTokens read_tokens(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
   const std::vector<std::string>& texts = source.strings("tokenizer.ggml.tokens");
   const bool typed = source.has("tokenizer.ggml.token_type");
   const std::vector<std::int64_t> types = typed
                                               ? source.integers("tokenizer.ggml.token_type")
                                               : std::vector<std::int64_t>(texts.size(), token_type::kNormal);
-  Tokens out;
+  HfTokens out;
   for (std::size_t id = 0; id < texts.size(); ++id) {
     if (types[id] == token_type::kUnused) continue;  // a row of padding
     out.vocabulary[texts[id]] = id;
@@ -45,32 +45,33 @@ Tokens read_tokens(const formats::GgufReader& source, const text::Tokenizer& tok
 }
 
 /// BOS in front of every text, where the definition has it.
-Json post_processor(const text::Tokenizer& tokenizer, const std::vector<std::string>& texts) {
+OrderedJson post_processor(const text::Tokenizer& tokenizer, const std::vector<std::string>& texts) {
   if (!tokenizer.adds_bos()) return nullptr;
   const text::TokenId bos = *tokenizer.bos();
   const std::string& name = texts[static_cast<std::size_t>(bos)];
-  const Json special = {{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
+  const OrderedJson special = {{"SpecialToken", {{"id", name}, {"type_id", 0}}}};
   const auto sequence = [](const char* id, int type) {
-    return Json{{"Sequence", {{"id", id}, {"type_id", type}}}};
+    return OrderedJson{{"Sequence", {{"id", id}, {"type_id", type}}}};
   };
-  return {{"type", "TemplateProcessing"},
-          {"single", Json::array({special, sequence("A", 0)})},
-          {"pair", Json::array({special, sequence("A", 0), sequence("B", 1)})},
-          {"special_tokens",
-           {{name, {{"id", name}, {"ids", Json::array({bos})}, {"tokens", Json::array({name})}}}}}};
+  return {
+      {"type", "TemplateProcessing"},
+      {"single", OrderedJson::array({special, sequence("A", 0)})},
+      {"pair", OrderedJson::array({special, sequence("A", 0), sequence("B", 1)})},
+      {"special_tokens",
+       {{name, {{"id", name}, {"ids", OrderedJson::array({bos})}, {"tokens", OrderedJson::array({name})}}}}}};
 }
 
-Json definition(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
+OrderedJson definition(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
   const std::string& pre = source.string("tokenizer.ggml.pre");
   const text::NamedPreTokenizer named = text::named_pretokenizer(pre, source.file());
-  Tokens tokens = read_tokens(source, tokenizer);
-  const Json byte_level = {
+  HfTokens tokens = read_tokens(source, tokenizer);
+  const OrderedJson byte_level = {
       {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
           {"added_tokens", std::move(tokens.added)},
-          {"normalizer", named.nfc ? Json{{"type", "NFC"}} : Json(nullptr)},
+          {"normalizer", named.nfc ? OrderedJson{{"type", "NFC"}} : OrderedJson(nullptr)},
           {"pre_tokenizer", text::pretokenizer_json(pre, source.file())},
           {"post_processor", post_processor(tokenizer, source.strings("tokenizer.ggml.tokens"))},
           {"decoder", byte_level},
@@ -87,9 +88,9 @@ Json definition(const formats::GgufReader& source, const text::Tokenizer& tokeni
             {"merges", source.strings("tokenizer.ggml.merges")}}}};
 }
 
-Json settings(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
+OrderedJson settings(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
   const std::vector<std::string>& texts = source.strings("tokenizer.ggml.tokens");
-  Json out = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
+  OrderedJson out = {{"tokenizer_class", "PreTrainedTokenizerFast"}, {"clean_up_tokenization_spaces", false}};
   constexpr std::pair<const char*, const char*> kNames[] = {
       {"bos_token", "tokenizer.ggml.bos_token_id"},
       {"eos_token", "tokenizer.ggml.eos_token_id"},

@@ -16,9 +16,9 @@
 namespace wring::text {
 namespace {
 
+using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
 
 std::vector<std::string> split(const PreTokenizer& rules, std::string_view text) {
   std::vector<std::string> words;
@@ -27,11 +27,11 @@ std::vector<std::string> split(const PreTokenizer& rules, std::string_view text)
   return words;
 }
 
-Json byte_level() {
+json byte_level() {
   return {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
 }
 
-Json split_rule(const std::string& pattern) {
+json split_rule(const std::string& pattern) {
   return {{"type", "Split"}, {"pattern", {{"Regex", pattern}}}, {"behavior", "Isolated"}, {"invert", false}};
 }
 
@@ -41,27 +41,27 @@ PreTokenizer rules_of(const std::string& pattern) {
 }
 
 TEST(PreTokenizer, EveryRuleGivesTheReferenceIds) {
-  const Json golden = testing::read_json(testing::data("rules.json"));
+  const json golden = testing::read_json(testing::data("rules.json"));
   ASSERT_GE(golden["cases"].size(), 28u);
-  for (const Json& c : golden["cases"]) {
+  for (const json& c : golden["cases"]) {
     const testing::Folder folder({{"model", golden["model"]},
                                   {"added_tokens", c["added_tokens"]},
                                   {"normalizer", c["normalizer"]},
                                   {"pre_tokenizer", c["pre_tokenizer"]},
                                   {"decoder", {{"type", "ByteLevel"}}}});
     const Tokenizer t = Tokenizer::from_hf(folder.path());
-    for (const Json& row : c["texts"]) {
+    for (const json& row : c["texts"]) {
       const std::string text = row[0];
-      EXPECT_EQ(Json(t.encode(text, Specials::kParse)), row[1]) << c["name"] << ": " << printable(text);
-      EXPECT_EQ(Json(t.encode(text, Specials::kPlain)), row[2]) << c["name"] << ": " << printable(text);
+      EXPECT_EQ(json(t.encode(text, Specials::kParse)), row[1]) << c["name"] << ": " << printable(text);
+      EXPECT_EQ(json(t.encode(text, Specials::kPlain)), row[2]) << c["name"] << ": " << printable(text);
     }
   }
 }
 
 TEST(PreTokenizer, GgufNamesMeanThePublishedDefinitions) {
-  const Json golden = testing::read_json(testing::data("rules.json"));
+  const json golden = testing::read_json(testing::data("rules.json"));
   int compared = 0;
-  for (const Json& c : golden["cases"]) {
+  for (const json& c : golden["cases"]) {
     const std::string name = c["name"];
     for (const std::string known :
          {"gpt-2", "llama-bpe", "qwen2", "qwen35", "smollm", "deepseek-v3", "gpt-4o", "exaone-moe"}) {
@@ -166,11 +166,11 @@ TEST(PreTokenizer, PatternsThatDoNotCompileAreShown) {
 }
 
 TEST(PreTokenizer, BadDefinitions) {
-  Json no_pattern = split_rule("a"), odd_kind = split_rule("a"), odd_behavior = split_rule("a");
+  json no_pattern = split_rule("a"), odd_kind = split_rule("a"), odd_behavior = split_rule("a");
   no_pattern.erase("pattern");
   odd_kind["pattern"] = {{"Glob", "a"}};
   odd_behavior["behavior"] = "Glued";
-  for (const Json& rule : {no_pattern, odd_kind, odd_behavior, Json{{"type", "Sequence"}}, Json(3)}) {
+  for (const json& rule : {no_pattern, odd_kind, odd_behavior, json{{"type", "Sequence"}}, json(3)}) {
     EXPECT_THROW(parse_pretokenizer({{"type", "Sequence"}, {"pretokenizers", {rule, byte_level()}}}, "test"),
                  Error)
         << rule;

@@ -11,15 +11,15 @@
 namespace wring::text {
 namespace {
 
+using nlohmann::json;
 using ::testing::HasSubstr;
-using Json = nlohmann::json;
 
-Json tiny() {
+json tiny() {
   return testing::read_json(testing::data("tok_llama") / "tokenizer.json");
 }
 
-void expect_refused(const Json& tokenizer, ErrorCode code, const std::vector<std::string>& names,
-                    const Json& config = nullptr) {
+void expect_refused(const json& tokenizer, ErrorCode code, const std::vector<std::string>& names,
+                    const json& config = nullptr) {
   const testing::Folder folder(tokenizer, config);
   try {
     Tokenizer::from_hf(folder.path());
@@ -31,7 +31,7 @@ void expect_refused(const Json& tokenizer, ErrorCode code, const std::vector<std
   }
 }
 
-void expect_same_ids(const Json& tokenizer) {
+void expect_same_ids(const json& tokenizer) {
   const testing::Folder folder(tokenizer);
   const std::string text = "the cat  sat 12345 in the rain\n";
   EXPECT_EQ(Tokenizer::from_hf(folder.path()).encode(text, Specials::kParse),
@@ -39,8 +39,8 @@ void expect_same_ids(const Json& tokenizer) {
 }
 
 TEST(TokenizerLoad, MergesAsStringsPairsAndMixed) {
-  Json root = tiny();
-  Json& merges = root["model"]["merges"];
+  json root = tiny();
+  json& merges = root["model"]["merges"];
   for (std::size_t i = 0; i < merges.size(); i += 2) {
     merges[i] = merges[i][0].get<std::string>() + " " + merges[i][1].get<std::string>();
   }
@@ -52,11 +52,11 @@ TEST(TokenizerLoad, MergesAsStringsPairsAndMixed) {
 }
 
 TEST(TokenizerLoad, BadMerges) {
-  Json root = tiny();
+  json root = tiny();
   root["model"].erase("merges");
   expect_refused(root, ErrorCode::kBadInput, {"model.merges", "tokenizer.json"});
-  for (const Json& bad :
-       {Json("ab"), Json("a b c"), Json(" a"), Json("a "), Json(3), Json{"a"}, Json{"a", 1}}) {
+  for (const json& bad :
+       {json("ab"), json("a b c"), json(" a"), json("a "), json(3), json{"a"}, json{"a", 1}}) {
     root = tiny();
     root["model"]["merges"][7] = bad;
     expect_refused(root, ErrorCode::kBadInput, {"merge 7", "model.merges"});
@@ -67,21 +67,21 @@ TEST(TokenizerLoad, BadMerges) {
 }
 
 TEST(TokenizerLoad, BadIds) {
-  for (const Json& bad :
-       {Json(-1), Json(4'000'000'000), Json(UINT64_MAX), Json(1.5), Json("7"), Json(nullptr)}) {
-    Json root = tiny();
+  for (const json& bad :
+       {json(-1), json(4'000'000'000), json(UINT64_MAX), json(1.5), json("7"), json(nullptr)}) {
+    json root = tiny();
     root["model"]["vocab"]["a"] = bad;
     expect_refused(root, ErrorCode::kBadInput, {"id", "'a'", "model.vocab"});
   }
-  Json root = tiny();
+  json root = tiny();
   root["model"]["vocab"]["new"] = 5;
   expect_refused(root, ErrorCode::kBadInput, {"token id 5", "used twice", "'new'"});
-  root["model"]["vocab"] = Json::object();
+  root["model"]["vocab"] = json::object();
   expect_refused(root, ErrorCode::kBadInput, {"model.vocab"});
 }
 
 TEST(TokenizerLoad, AddedTokenThatContradictsTheVocabulary) {
-  Json root = tiny();
+  json root = tiny();
   root["added_tokens"][1]["id"] = 77;
   expect_refused(root, ErrorCode::kBadInput, {"'<s>'", "77", "gives it 1"});
   root["added_tokens"][1]["id"] = -4;
@@ -89,26 +89,26 @@ TEST(TokenizerLoad, AddedTokenThatContradictsTheVocabulary) {
 }
 
 TEST(TokenizerLoad, UnknownTypesAreRefusedByName) {
-  const std::vector<std::pair<const char*, Json>> parts = {
+  const std::vector<std::pair<const char*, json>> parts = {
       {"pre_tokenizer", {{"type", "Whisper9"}}}, {"normalizer", {{"type", "BertNormalizer"}}},
       {"decoder", {{"type", "Metaspace"}}},      {"post_processor", {{"type", "RobertaProcessing"}}},
       {"model", {{"type", "Unigram"}}},
   };
   for (const auto& [key, value] : parts) {
-    Json root = tiny();
+    json root = tiny();
     root[key] = value;
     expect_refused(root, ErrorCode::kNotSupported, {key, value["type"]});
   }
-  for (const auto& [key, value] : {std::pair{"byte_fallback", Json(true)}, std::pair{"dropout", Json(0.1)},
-                                   std::pair{"end_of_word_suffix", Json("</w>")}}) {
-    Json root = tiny();
+  for (const auto& [key, value] : {std::pair{"byte_fallback", json(true)}, std::pair{"dropout", json(0.1)},
+                                   std::pair{"end_of_word_suffix", json("</w>")}}) {
+    json root = tiny();
     root["model"][key] = value;
     expect_refused(root, ErrorCode::kNotSupported, {key});
   }
 }
 
 TEST(TokenizerLoad, WithoutByteLevelTextWouldBeLost) {
-  Json root = tiny();
+  json root = tiny();
   root["pre_tokenizer"] = nullptr;
   expect_refused(root, ErrorCode::kNotSupported, {"pre_tokenizer", "byte-level"});
   root["pre_tokenizer"] = {{"type", "Digits"}};
@@ -119,7 +119,7 @@ TEST(TokenizerLoad, WithoutByteLevelTextWouldBeLost) {
 }
 
 TEST(TokenizerLoad, BosAndEosFromTheConfiguration) {
-  const Json special = {{"content", "</s>"}, {"lstrip", false}};
+  const json special = {{"content", "</s>"}, {"lstrip", false}};
   const testing::Folder folder(tiny(),
                                {{"bos_token", "<s>"}, {"eos_token", special}, {"add_bos_token", false}});
   const Tokenizer t = Tokenizer::from_hf(folder.path());
@@ -135,15 +135,15 @@ TEST(TokenizerLoad, BosAndEosFromTheConfiguration) {
   expect_refused(tiny(), ErrorCode::kBadInput, {"eos_token", "'<nope>'"}, {{"eos_token", "<nope>"}});
   expect_refused(tiny(), ErrorCode::kBadInput, {"bos_token", "'</s>'", "'<s>'"}, {{"bos_token", "</s>"}});
   expect_refused(tiny(), ErrorCode::kBadInput, {"eos_token"}, {{"eos_token", 2}});
-  Json root = tiny();
+  json root = tiny();
   root["post_processor"] = nullptr;
   expect_refused(root, ErrorCode::kBadInput, {"add_bos_token"}, {{"add_bos_token", true}});
 }
 
 TEST(TokenizerLoad, AByteWithoutTokenIsAnErrorNotALoss) {
-  Json root = tiny();
+  json root = tiny();
   auto& vocab = root["model"]["vocab"];
-  const Json id = vocab["Ą"];  // the character of byte 4
+  const json id = vocab["Ą"];  // the character of byte 4
   vocab.erase("Ą");
   vocab["unused"] = id;
   const testing::Folder folder(root);
@@ -161,7 +161,7 @@ void expect_gguf_refused(const std::vector<std::string>& names, const std::strin
                          const std::string& pre, std::vector<std::string> tokens,
                          std::vector<std::int32_t> types, std::vector<std::string> merges,
                          std::uint32_t eos = 0) {
-  const testing::Folder folder(Json::object());
+  const testing::Folder folder(json::object());
   const auto path = folder.path() / "m.gguf";
   formats::GgufWriter writer(path);
   writer.add_string("general.architecture", "llama");

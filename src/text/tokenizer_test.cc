@@ -14,17 +14,17 @@
 namespace wring::text {
 namespace {
 
+using nlohmann::json;
 using testing::data;
-using Json = nlohmann::json;
 
 void expect_golden(const Tokenizer& tokenizer, const std::filesystem::path& golden) {
-  const std::vector<Json> lines = testing::read_lines(golden);
+  const std::vector<json> lines = testing::read_lines(golden);
   ASSERT_GT(lines.size(), 100u);
-  for (const Json& line : lines) {
+  for (const json& line : lines) {
     const std::string text = line["text"];
     const std::vector<TokenId> ids = tokenizer.encode(text, Specials::kParse);
-    EXPECT_EQ(Json(ids), line["ids"]) << printable(text);
-    EXPECT_EQ(Json(tokenizer.encode(text, Specials::kPlain)), line.value("ids_plain", line["ids"]))
+    EXPECT_EQ(json(ids), line["ids"]) << printable(text);
+    EXPECT_EQ(json(tokenizer.encode(text, Specials::kPlain)), line.value("ids_plain", line["ids"]))
         << printable(text);
     EXPECT_EQ(replace_invalid_utf8(tokenizer.decode(ids)), line["decoded"].get<std::string>());
   }
@@ -32,12 +32,12 @@ void expect_golden(const Tokenizer& tokenizer, const std::filesystem::path& gold
 
 // The same definition as a GGUF holds it.
 std::filesystem::path write_gguf(const std::filesystem::path& folder, const std::string& pre, bool add_bos) {
-  const Json root = testing::read_json(folder / "tokenizer.json");
+  const json root = testing::read_json(folder / "tokenizer.json");
   std::vector<std::string> tokens(root["model"]["vocab"].size()), merges;
   std::vector<std::int32_t> types(tokens.size(), 1);
   for (const auto& [token, id] : root["model"]["vocab"].items()) tokens[id.get<std::size_t>()] = token;
-  for (const Json& t : root["added_tokens"]) types[t["id"].get<std::size_t>()] = 3;
-  for (const Json& m : root["model"]["merges"])
+  for (const json& t : root["added_tokens"]) types[t["id"].get<std::size_t>()] = 3;
+  for (const json& m : root["model"]["merges"])
     merges.push_back(m[0].get<std::string>() + " " + m[1].get<std::string>());
   tokens.push_back("[PAD]");
   types.push_back(5);
@@ -92,7 +92,7 @@ TEST(Tokenizer, GgufGivesTheSameIdsAndTheSameHash) {
 }
 
 TEST(Tokenizer, HashTellsDefinitionsApart) {
-  Json root = testing::read_json(data("tok_llama") / "tokenizer.json");
+  json root = testing::read_json(data("tok_llama") / "tokenizer.json");
   const std::string original = Tokenizer::from_hf(data("tok_llama")).hash();
   EXPECT_NE(original, Tokenizer::from_hf(data("tok_qwen")).hash());
   std::swap(root["model"]["merges"][0], root["model"]["merges"][1]);

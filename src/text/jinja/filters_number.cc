@@ -158,17 +158,17 @@ Value default_filter(Evaluator&, const Value& input, Arguments arguments) {
   return bound.get(0) != nullptr ? bound.need(0) : Value(std::string());
 }
 
-constexpr auto kFilters = std::to_array<Filter>({{"int", int_filter},
-                                                 {"float", float_filter},
-                                                 {"abs", abs_filter},
-                                                 {"round", round_filter},
-                                                 {"default", default_filter},
-                                                 {"d", default_filter}});
+constexpr auto kNumberFilters = std::to_array<Filter>({{"int", int_filter},
+                                                       {"float", float_filter},
+                                                       {"abs", abs_filter},
+                                                       {"round", round_filter},
+                                                       {"default", default_filter},
+                                                       {"d", default_filter}});
 
 }  // namespace
 
 std::span<const Filter> number_filters() {
-  return kFilters;
+  return kNumberFilters;
 }
 
 }  // namespace wring::text::jinja

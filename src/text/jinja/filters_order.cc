@@ -146,17 +146,17 @@ Value groupby_filter(Evaluator& evaluator, const Value& input, Arguments argumen
   return Value::list(std::move(groups));
 }
 
-constexpr auto kFilters = std::to_array<Filter>({{"sort", sort_filter},
-                                                 {"dictsort", dictsort_filter},
-                                                 {"unique", unique_filter},
-                                                 {"min", extreme_filter<-1>},
-                                                 {"max", extreme_filter<1>},
-                                                 {"groupby", groupby_filter}});
+constexpr auto kOrderFilters = std::to_array<Filter>({{"sort", sort_filter},
+                                                      {"dictsort", dictsort_filter},
+                                                      {"unique", unique_filter},
+                                                      {"min", extreme_filter<-1>},
+                                                      {"max", extreme_filter<1>},
+                                                      {"groupby", groupby_filter}});
 
 }  // namespace
 
 std::span<const Filter> order_filters() {
-  return kFilters;
+  return kOrderFilters;
 }
 
 }  // namespace wring::text::jinja

@@ -188,26 +188,26 @@ Value sum_filter(Evaluator& evaluator, const Value& input, Arguments arguments) 
   return total;
 }
 
-constexpr auto kFilters = std::to_array<Filter>({{"length", length_filter},
-                                                 {"count", length_filter},
-                                                 {"first", first_filter},
-                                                 {"last", last_filter},
-                                                 {"list", list_filter},
-                                                 {"reverse", reverse_filter},
-                                                 {"join", join_filter},
-                                                 {"items", items_filter},
-                                                 {"map", map_filter},
-                                                 {"select", select_filter<true, false>},
-                                                 {"reject", select_filter<false, false>},
-                                                 {"selectattr", select_filter<true, true>},
-                                                 {"rejectattr", select_filter<false, true>},
-                                                 {"batch", batch_filter},
-                                                 {"sum", sum_filter}});
+constexpr auto kSequenceFilters = std::to_array<Filter>({{"length", length_filter},
+                                                         {"count", length_filter},
+                                                         {"first", first_filter},
+                                                         {"last", last_filter},
+                                                         {"list", list_filter},
+                                                         {"reverse", reverse_filter},
+                                                         {"join", join_filter},
+                                                         {"items", items_filter},
+                                                         {"map", map_filter},
+                                                         {"select", select_filter<true, false>},
+                                                         {"reject", select_filter<false, false>},
+                                                         {"selectattr", select_filter<true, true>},
+                                                         {"rejectattr", select_filter<false, true>},
+                                                         {"batch", batch_filter},
+                                                         {"sum", sum_filter}});
 
 }  // namespace
 
 std::span<const Filter> sequence_filters() {
-  return kFilters;
+  return kSequenceFilters;
 }
 
 }  // namespace wring::text::jinja

@@ -122,24 +122,24 @@ Value tojson(Evaluator& evaluator, const Value& input, Arguments arguments) {
   return to_json(evaluator, input, std::move(arguments));
 }
 
-constexpr auto kFilters = std::to_array<Filter>({{"trim", trim},
-                                                 {"upper", mapped<upper>},
-                                                 {"lower", mapped<lower>},
-                                                 {"title", mapped<title_words>},
-                                                 {"capitalize", mapped<capitalize>},
-                                                 {"string", to_string},
-                                                 {"safe", mark_safe},
-                                                 {"escape", escape},
-                                                 {"e", escape},
-                                                 {"replace", replace_filter},
-                                                 {"indent", indent},
-                                                 {"format", format_filter},
-                                                 {"tojson", tojson}});
+constexpr auto kTextFilters = std::to_array<Filter>({{"trim", trim},
+                                                     {"upper", mapped<upper>},
+                                                     {"lower", mapped<lower>},
+                                                     {"title", mapped<title_words>},
+                                                     {"capitalize", mapped<capitalize>},
+                                                     {"string", to_string},
+                                                     {"safe", mark_safe},
+                                                     {"escape", escape},
+                                                     {"e", escape},
+                                                     {"replace", replace_filter},
+                                                     {"indent", indent},
+                                                     {"format", format_filter},
+                                                     {"tojson", tojson}});
 
 }  // namespace
 
 std::span<const Filter> text_filters() {
-  return kFilters;
+  return kTextFilters;
 }
 
 Value replace_text(Evaluator& evaluator, const std::string& text, const std::string& old_text,
