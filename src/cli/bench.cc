@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct BenchOptions {
   Common common;
   engine::ComputeMode compute = engine::ComputeMode::kPacked;
   std::string kv;
@@ -24,7 +24,7 @@ struct Options {
   lab::SpeedProtocol protocol;
 };
 
-engine::EngineOptions engine_options(const Options& o) {
+engine::EngineOptions engine_options(const BenchOptions& o) {
   engine::EngineOptions options = {.compute = o.compute, .threads = o.common.threads};
   if (o.kv.empty()) return options;
   if (o.compute == engine::ComputeMode::kExact && o.kv != "f32")
@@ -33,7 +33,7 @@ engine::EngineOptions engine_options(const Options& o) {
   return options;
 }
 
-void run(const Options& o) {
+void run(const BenchOptions& o) {
   std::vector<model::Model> models;
   for (const std::string& path : o.models) models.push_back(open_model(path));
   std::vector<std::unique_ptr<engine::Engine>> engines;
@@ -108,7 +108,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_bench(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<BenchOptions>();
   CLI::App* c = add_command(
       app, "bench", "time to first token, prefill and decode speed, memory; several models interleaved",
       "wring bench sample/hf --prompt 512 --generate 64", o->common, [o] { run(*o); });

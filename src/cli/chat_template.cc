@@ -14,12 +14,12 @@
 namespace wring::cli {
 namespace {
 
-struct Options {
+struct ChatTemplateOptions {
   Common common;
   std::string model, file;
 };
 
-void run(const Options& o) {
+void run(const ChatTemplateOptions& o) {
   const engine::ModelFiles files = open_model_files(o.model);
   const engine::Chat chat(files);
   for_each_json_line(o.file, [&](const nlohmann::json& line, const std::string& where) {
@@ -35,7 +35,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_chat_template(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ChatTemplateOptions>();
   CLI::App* c =
       add_command(app, "chat-template", "renders conversations through the model's chat template",
                   "wring chat-template sample/hf --file conversations.jsonl", o->common, [o] { run(*o); });

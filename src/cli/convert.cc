@@ -17,7 +17,7 @@
 namespace wring::cli {
 namespace {
 
-struct Options {
+struct ConvertOptions {
   Common common;
   std::string model, out, to, type = "bf16";
 };
@@ -37,7 +37,7 @@ formats::QuantType plain_type(const std::string& name, bool to_gguf) {
               : "use bf16, f16 or f32; wring quantize makes quantized .gguf files");
 }
 
-void run(const Options& o) {
+void run(const ConvertOptions& o) {
   refuse_onto_input(o.out, {o.model});
   const bool to_gguf = o.to == "gguf" || (o.to.empty() && o.out.ends_with(".gguf"));
   const formats::QuantType type = plain_type(o.type, to_gguf);
@@ -65,7 +65,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_convert(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ConvertOptions>();
   CLI::App* c =
       add_command(app, "convert", "the same model in another file form or plain type",
                   "wring convert sample/hf -o sample.gguf --type bf16", o->common, [o] { run(*o); });

@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct CorpusOptions {
   Common common;
   std::vector<std::string> files;
   std::string out, model;
@@ -59,7 +59,7 @@ std::string describe(const lab::Corpus& corpus, const std::string& out) {
   return text + fmt::format("written to {}\n", out);
 }
 
-void run(const Options& o) {
+void run(const CorpusOptions& o) {
   std::vector<lab::CorpusInput> inputs;
   for (const std::string& f : o.files) inputs.push_back(lab::parse_corpus_input(f));
   lab::CorpusOptions options;
@@ -97,7 +97,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_corpus(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<CorpusOptions>();
   CLI::App* c =
       add_command(app, "corpus", "cut files into disjoint calibration, validation and final documents",
                   "wring corpus code=/usr/lib/python3.11 book.txt -o text --model sample/hf", o->common,

@@ -22,7 +22,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Options {
+struct EvalOptions {
   Common common;
   engine::ComputeMode compute = engine::ComputeMode::kExact;
   std::string model, against, protocol = "documents", positions = "32";
@@ -75,7 +75,7 @@ std::string text_of(const evaluate::EvalSummary& s, const json& out) {
   return text + fmt::format("{:.0f} tokens/s\n", out["tokens_per_s"].get<double>());
 }
 
-void add_conditions(json& out, const Options& o, const engine::ModelFiles& files, std::int64_t context,
+void add_conditions(json& out, const EvalOptions& o, const engine::ModelFiles& files, std::int64_t context,
                     double seconds, double tokens) {
   out["model"] = o.model;
   out["compute"] = compute_mode_name(o.compute);
@@ -87,7 +87,7 @@ void add_conditions(json& out, const Options& o, const engine::ModelFiles& files
   out["tokens_per_s"] = seconds > 0 ? tokens / seconds : 0;
 }
 
-void llama(const Options& o, const engine::ModelFiles& files, const evaluate::TextSet& texts,
+void llama(const EvalOptions& o, const engine::ModelFiles& files, const evaluate::TextSet& texts,
            std::int64_t context) {
   const auto windows = evaluate::llama_windows(texts, files.require_tokenizer(), context,
                                                files.model.config().max_position_embeddings);
@@ -107,7 +107,7 @@ void llama(const Options& o, const engine::ModelFiles& files, const evaluate::Te
   }
 }
 
-void documents(const Options& o, const engine::ModelFiles& files, const evaluate::TextSet& texts,
+void documents(const EvalOptions& o, const engine::ModelFiles& files, const evaluate::TextSet& texts,
                std::int64_t context) {
   const text::Tokenizer& tokenizer = files.require_tokenizer();
   const std::vector<evaluate::Document> docs =
@@ -149,7 +149,7 @@ void documents(const Options& o, const engine::ModelFiles& files, const evaluate
   }
 }
 
-void run(const Options& o) {
+void run(const EvalOptions& o) {
   const engine::ModelFiles files = open_model_files(o.model);
   const std::int64_t limit = files.model.config().max_position_embeddings;
   const std::int64_t context =
@@ -169,7 +169,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_eval(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<EvalOptions>();
   CLI::App* c = add_command(
       app, "eval", "NLL and perplexity on texts; against a reference also ΔNLL, KL, intervals, tails",
       "wring eval q4_k.gguf --against sample/hf --text final.jsonl", o->common, [o] { run(*o); });

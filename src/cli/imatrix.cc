@@ -10,14 +10,14 @@
 namespace wring::cli {
 namespace {
 
-struct Options {
+struct ImatrixOptions {
   Common common;
   std::string model, out;
   std::vector<std::string> texts;
   std::int64_t context = 0;
 };
 
-void run(const Options& o) {
+void run(const ImatrixOptions& o) {
   std::vector<std::string> inputs = o.texts;
   inputs.push_back(o.model);
   refuse_onto_input(o.out, inputs);
@@ -40,7 +40,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_imatrix(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ImatrixOptions>();
   CLI::App* c = add_command(
       app, "imatrix", "importance matrix from calibration texts, in llama.cpp's GGUF form",
       "wring imatrix sample/hf --text calibration.jsonl -o imatrix.gguf", o->common, [o] { run(*o); });

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct InfoOptions {
   Common common;
   std::string model;
 };
@@ -57,7 +57,7 @@ ordered_json describe(const engine::ModelFiles& files) {
   return out;
 }
 
-void run(const Options& o) {
+void run(const InfoOptions& o) {
   const engine::ModelFiles files = open_model_files(o.model);
   const ordered_json d = describe(files);
   if (o.common.json) {
@@ -84,7 +84,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_info(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<InfoOptions>();
   CLI::App* c = add_command(app, "info", "architecture, tensors, types, bytes and bits a weight of a model",
                             "wring info sample/hf", o->common, [o] { run(*o); });
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();

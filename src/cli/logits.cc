@@ -13,7 +13,7 @@
 namespace wring::cli {
 namespace {
 
-struct Options {
+struct LogitsOptions {
   Common common;
   std::string model, ids, out;
   bool hidden = false;
@@ -32,7 +32,7 @@ class HiddenStates final : public engine::ForwardObserver {
   std::vector<float> values;
 };
 
-void run(const Options& o) {
+void run(const LogitsOptions& o) {
   refuse_onto_input(o.out, {o.model});
   const model::Model m = open_model(o.model);
   const std::vector<std::int32_t> ids = parse_ids(o.ids);
@@ -71,7 +71,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_logits(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<LogitsOptions>();
   CLI::App* c =
       add_command(app, "logits", "float32 logits of given token ids, in exact mode",
                   "wring logits sample/hf --ids 1,2,3 -o out.safetensors", o->common, [o] { run(*o); });

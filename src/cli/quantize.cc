@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct QuantizeOptions {
   Common common;
   std::string model, recipe, out, imatrix;
   std::vector<std::string> calibration, keep;
@@ -27,7 +27,7 @@ struct Options {
   bool deploy = false, strict = false, dry_run = false;
 };
 
-quantize::PlanOptions plan_options(const Options& o) {
+quantize::PlanOptions plan_options(const QuantizeOptions& o) {
   quantize::PlanOptions options;
   for (const std::string& k : o.keep) options.keep.push_back(quantize::parse_keep_rule(k));
   options.deploy = o.deploy;
@@ -75,7 +75,7 @@ std::string plan_text(const quantize::QuantPlan& plan) {
   return head + text;
 }
 
-void dry_run(const Options& o, const quantize::QuantPlan& plan) {
+void dry_run(const QuantizeOptions& o, const quantize::QuantPlan& plan) {
   if (o.common.json) {
     ordered_json out = describe(plan);
     out["seconds"] = plan.estimated_seconds();
@@ -94,7 +94,7 @@ model::ModelSpec spec_of(const std::string& path) {
   return model::Model::open(path).spec();
 }
 
-void run(const Options& o) {
+void run(const QuantizeOptions& o) {
   const quantize::Recipe recipe = quantize::parse_recipe(o.recipe);
   const quantize::PlanOptions options = plan_options(o);
   if (o.dry_run) return dry_run(o, quantize::make_plan(spec_of(o.model), recipe, options));
@@ -154,7 +154,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_quantize(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<QuantizeOptions>();
   CLI::App* c =
       add_command(app, "quantize", "writes a smaller file of a model",
                   "wring quantize sample/hf --recipe q4_k -o q4_k.gguf", o->common, [o] { run(*o); });

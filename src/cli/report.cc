@@ -5,19 +5,19 @@
 namespace wring::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   Common common;
   std::string folder;
 };
 
-void run(const Options& o) {
+void run(const ReportOptions& o) {
   show_report(lab::collect_results(o.folder), o.folder, o.common.json);
 }
 
 }  // namespace
 
 void add_report(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<ReportOptions>();
   CLI::App* c =
       add_command(app, "report", "writes a study's report again from its rows: HTML, Markdown, JSON",
                   "wring report study", o->common, [o] { run(*o); });

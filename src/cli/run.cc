@@ -17,7 +17,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using engine::TokenId;
 
-struct Options {
+struct RunOptions {
   Common common;
   engine::ComputeMode compute = engine::ComputeMode::kPacked;
   std::string model, prompt, ids;
@@ -35,7 +35,7 @@ struct Reply {
 
 class Session {
  public:
-  Session(const Options& o, const engine::ModelFiles& files)
+  Session(const RunOptions& o, const engine::ModelFiles& files)
       : options_(o),
         files_(files),
         engine_(files.model, {.compute = o.compute, .threads = o.common.threads}) {}
@@ -76,7 +76,7 @@ class Session {
   }
 
  private:
-  const Options& options_;
+  const RunOptions& options_;
   const engine::ModelFiles& files_;
   engine::Engine engine_;
 };
@@ -85,7 +85,7 @@ double rate(double count, double seconds) {
   return seconds > 0 ? count / seconds : 0;
 }
 
-std::vector<TokenId> make_prompt(const Options& o, const engine::ModelFiles& files) {
+std::vector<TokenId> make_prompt(const RunOptions& o, const engine::ModelFiles& files) {
   if (!o.ids.empty()) return parse_ids(o.ids);
   const text::Tokenizer& tokenizer = files.require_tokenizer();
   if (o.raw || !files.chat_template_source) return engine::encode_document(tokenizer, o.prompt);
@@ -93,7 +93,7 @@ std::vector<TokenId> make_prompt(const Options& o, const engine::ModelFiles& fil
   return engine::encode_prompt(tokenizer, engine::Chat(files).render(messages, true));
 }
 
-void answer(const Options& o, const engine::ModelFiles& files) {
+void answer(const RunOptions& o, const engine::ModelFiles& files) {
   std::vector<TokenId> prompt = make_prompt(o, files);
   const std::size_t prompt_size = prompt.size();
   Session session(o, files);
@@ -121,7 +121,7 @@ void answer(const Options& o, const engine::ModelFiles& files) {
                    prompt_size, r.ids.size(), prefill, decode, compute_mode_name(o.compute)));
 }
 
-void chat(const Options& o, const engine::ModelFiles& files) {
+void chat(const RunOptions& o, const engine::ModelFiles& files) {
   const text::Tokenizer& tokenizer = files.require_tokenizer();
   const engine::Chat chat(files);
   Session session(o, files);
@@ -140,7 +140,7 @@ void chat(const Options& o, const engine::ModelFiles& files) {
   }
 }
 
-void run(const Options& o, bool has_prompt) {
+void run(const RunOptions& o, bool has_prompt) {
   if (has_prompt && !o.ids.empty()) throw Error(ErrorCode::kUsage, "give either --prompt or --ids");
   const bool chats = !has_prompt && o.ids.empty();
   if (chats && o.common.json)
@@ -156,7 +156,7 @@ void run(const Options& o, bool has_prompt) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<RunOptions>();
   auto prompt = std::make_shared<CLI::Option*>();
   CLI::App* c = add_command(app, "run", "answers a prompt, or chats if none is given",
                             "wring run sample/hf -p \"Why is the sky blue?\"", o->common,

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct StudyOptions {
   Common common;
   std::string preset = "quick";
   std::vector<std::string> recipes = {"q8_0", "q4_k", "q4_k+imatrix"}, texts, calibration;
@@ -27,7 +27,7 @@ struct Options {
   bool dry_run = false;
 };
 
-lab::StudyOptions study_options(const Options& o) {
+lab::StudyOptions study_options(const StudyOptions& o) {
   lab::StudyOptions s;
   lab::apply_preset(s, o.preset);
   s.model = o.model;
@@ -43,7 +43,7 @@ lab::StudyOptions study_options(const Options& o) {
 // Half the measured peak is what evaluation reaches with attention and all else counted in.
 constexpr double kShareOfPeak = 0.5;
 
-void dry_run(const Options& o, const lab::StudyPlan& plan, const engine::ModelFiles& files) {
+void dry_run(const StudyOptions& o, const lab::StudyPlan& plan, const engine::ModelFiles& files) {
   ThreadPool pool(threads_or_default(o.common.threads));
   const double seconds =
       lab::study_macs(plan, files) / (lab::measure_peaks(pool).fp32_gmacs * 1e9 * kShareOfPeak);
@@ -74,7 +74,7 @@ void dry_run(const Options& o, const lab::StudyPlan& plan, const engine::ModelFi
   }
 }
 
-void run(const Options& o) {
+void run(const StudyOptions& o) {
   const lab::StudyOptions options = study_options(o);
   const engine::ModelFiles files = open_model_files(o.model);
   const lab::StudyPlan plan = lab::make_study_plan(options, files, terminal_progress());
@@ -91,7 +91,7 @@ void run(const Options& o) {
 }  // namespace
 
 void add_study(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<StudyOptions>();
   CLI::App* c = add_command(
       app, "study", "quantizes a model several ways, measures what each file costs, writes a report",
       "wring study sample/hf -o study --text final.jsonl --calibration calibration.jsonl", o->common,

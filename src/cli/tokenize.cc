@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-struct Options {
+struct TokenizeOptions {
   Common common;
   std::string model, text, file;
   bool add_special = false;
@@ -39,7 +39,7 @@ text::Tokenizer open_tokenizer(const std::filesystem::path& path) {
   return std::move(*files.tokenizer);
 }
 
-void run(const Options& o, bool has_text) {
+void run(const TokenizeOptions& o, bool has_text) {
   if (has_text == !o.file.empty()) throw Error(ErrorCode::kUsage, "give either TEXT or --file", "tokenize");
   const text::Tokenizer tokenizer = open_tokenizer(o.model);
   if (has_text) {
@@ -62,7 +62,7 @@ void run(const Options& o, bool has_text) {
 }  // namespace
 
 void add_tokenize(CLI::App& app) {
-  auto o = std::make_shared<Options>();
+  auto o = std::make_shared<TokenizeOptions>();
   auto text = std::make_shared<CLI::Option*>();
   CLI::App* c = add_command(app, "tokenize", "token ids of a text, or of the lines of a JSONL file",
                             "wring tokenize sample/hf \"Hello world\"", o->common,

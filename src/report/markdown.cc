@@ -6,7 +6,7 @@
 namespace wring::report {
 namespace {
 
-struct Writer {
+struct MarkdownWriter {
   std::string out;
 
   void operator()(const Paragraph& p) { out += escape_markdown(p.text) + "\n\n"; }
@@ -24,7 +24,7 @@ struct Writer {
 }  // namespace
 
 std::string to_markdown(const Page& page) {
-  Writer writer;
+  MarkdownWriter writer;
   writer.out = fmt::format("# {}\n\n{}\n\n", escape_markdown(page.title), escape_markdown(page.subtitle));
   for (const Section& section : page.sections) {
     writer.out += "## " + escape_markdown(section.title) + "\n\n";
