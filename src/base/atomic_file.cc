@@ -69,7 +69,7 @@ void sync_folder(const fs::path& folder) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(fs::path target)
+AtomicFile::AtomicFile(const fs::path& target)
     : target_(absolute_target(target)), temporary_(temporary_for(target_)), registered_(temporary_) {
   std::error_code ignored;
   if (fs::is_directory(target_, ignored))
@@ -129,7 +129,7 @@ void AtomicFile::commit() {
   sync_folder(folder_of(target_));
 }
 
-AtomicDirectory::AtomicDirectory(fs::path target) : target_(absolute_target(target)) {
+AtomicDirectory::AtomicDirectory(const fs::path& target) : target_(absolute_target(target)) {
   std::error_code fault;
   if (fs::exists(target_, fault) && !(fs::is_directory(target_, fault) && fs::is_empty(target_, fault))) {
     throw Error(ErrorCode::kUsage, "output exists already", target_.string(),

@@ -18,7 +18,7 @@ class AtomicFile {
  public:
   /// Opens a temporary in the target's folder. Errors: kIo. Leftovers of dead processes for the same target
   /// are removed.
-  explicit AtomicFile(std::filesystem::path target);
+  explicit AtomicFile(const std::filesystem::path& target);
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -53,7 +53,7 @@ class AtomicFile {
 class AtomicDirectory {
  public:
   /// Makes a temporary folder beside `target`, which must not exist or be an empty folder (kUsage otherwise).
-  explicit AtomicDirectory(std::filesystem::path target);
+  explicit AtomicDirectory(const std::filesystem::path& target);
   ~AtomicDirectory();
   AtomicDirectory(const AtomicDirectory&) = delete;
   AtomicDirectory& operator=(const AtomicDirectory&) = delete;
