@@ -1,6 +1,6 @@
 // How near the kernels come to the fp32 multiply-add peak of one core. Each timing is taken beside a run of
 // the FMA loop, several times, and the best ratio is printed, because other work on the machine disturbs both
-// alike. Usage: kernels_bench [matmul|attention|decode]
+// alike. Usage: kernels_bench [matmul|packed|attention|decode]
 #include <time.h>
 
 #include <algorithm>
@@ -81,12 +81,33 @@ double share(const KernelTable& table, double work, const std::function<void()>&
 void bench_matmul(const KernelTable& table, std::size_t rows, std::size_t tokens, std::size_t k) {
   const auto w = values(rows * k);
   const auto x = values(tokens * k);
+  Floats tiled_w(tiled_floats(rows, table.tile_height, k)),
+      tiled_x(tiled_floats(tokens, table.tile_width, k));
+  table.tile_rows(w.data(), k, rows, k, tiled_w.data());
+  table.tile_tokens(x.data(), k, tokens, k, tiled_x.data());
   Floats y(rows * tokens);
   const double work = static_cast<double>(rows) * static_cast<double>(tokens) * static_cast<double>(k);
-  const double s =
-      share(table, work, [&] { table.matmul(w.data(), k, rows, x.data(), k, tokens, k, y.data(), rows); });
+  const double s = share(
+      table, work, [&] { table.matmul(tiled_w.data(), rows, tiled_x.data(), tokens, k, y.data(), rows); });
   std::printf("matmul     rows %4zu tokens %4zu k %5zu   %5.1f %% of the FMA peak\n", rows, tokens, k,
               100 * s);
+}
+
+/// Packed products of a piece that the second-level cache holds: in multiply-adds of the FMA peak, so more
+/// than 100 % is what integers are for.
+void bench_packed(const KernelTable& table, wring::formats::QuantType type, const char* name,
+                  std::size_t tokens) {
+  constexpr std::size_t kRows = 128, kColumns = 768;
+  std::vector<std::byte, LineAllocator<std::byte>> w(kRows / kGroupRows * packed_group_bytes(type, kColumns),
+                                                     std::byte{0x21});
+  const auto x = values(tokens * kColumns);
+  std::vector<ActivationChunk, LineAllocator<ActivationChunk>> chunks(tokens * chunks_of(kColumns));
+  const QuantizedRows rows = {chunks.data(), tokens, kColumns};
+  for (std::size_t t = 0; t < tokens; ++t) table.quantize_row(x.data() + t * kColumns, rows, t);
+  Floats y(kRows * tokens);
+  const double s = share(table, static_cast<double>(kRows * kColumns * tokens),
+                         [&] { table.packed_matmul(type, w.data(), kRows, rows, tokens, y.data(), kRows); });
+  std::printf("packed     %s tokens %4zu   %5.1f %% of the FMA peak\n", name, tokens, 100 * s);
 }
 
 void bench_decode(const KernelTable& table, std::size_t rows, std::size_t k) {
@@ -95,8 +116,10 @@ void bench_decode(const KernelTable& table, std::size_t rows, std::size_t k) {
   Floats y(rows);
   double best = 1e9;
   for (int i = 0; i < 20; ++i) {
-    best =
-        std::min(best, seconds([&] { table.matmul(w.data(), k, rows, x.data(), k, 1, k, y.data(), rows); }));
+    best = std::min(best, seconds([&] {
+                      table.matvec(wring::formats::QuantType::kF32, w.data(), k * sizeof(float), rows,
+                                   x.data(), k, y.data());
+                    }));
   }
   std::printf("one token  rows %4zu k %5zu   %5.1f GB/s\n", rows, k,
               static_cast<double>(rows * k) * 4e-9 / best);
@@ -105,7 +128,7 @@ void bench_decode(const KernelTable& table, std::size_t rows, std::size_t k) {
 void bench_attention(const KernelTable& table, int context, int queries, int group, int dim) {
   const auto pages = static_cast<std::size_t>((context + kPageTokens - 1) / kPageTokens);
   const auto keys = values(pages * kPageTokens * static_cast<std::size_t>(dim));
-  std::vector<const float*> pointers;
+  std::vector<const void*> pointers;
   for (std::size_t i = 0; i < pages; ++i)
     pointers.push_back(keys.data() + i * kPageTokens * static_cast<std::size_t>(dim));
   const std::size_t width = static_cast<std::size_t>(group) * static_cast<std::size_t>(dim);
@@ -155,6 +178,14 @@ int main(int argc, char** argv) {
       }
     }
     bench_matmul(table, 32, 4, 1536);
+  }
+  if (wanted("packed")) {
+    using wring::formats::QuantType;
+    for (const std::size_t tokens : {1, 2, 3, 6, 8, 12, 96}) {
+      bench_packed(table, QuantType::kQ4_K, "Q4_K", tokens);
+      bench_packed(table, QuantType::kQ6_K, "Q6_K", tokens);
+      bench_packed(table, QuantType::kQ8_0, "Q8_0", tokens);
+    }
   }
   if (wanted("decode")) {
     for (const std::size_t k : {576, 1536}) bench_decode(table, 64, k);

@@ -34,8 +34,9 @@ class MappedFile {
   int slot_ = -1;  // in the SIGBUS handler's table
 };
 
-/// Lets the system forget the mapped pages that lie wholly within `bytes`: they were read for the last time,
-/// or nearly, and are read from the file again if not.
+/// Lets the system forget the pages that lie wholly within `bytes`, which must be a MappedFile's (other
+/// memory would be lost): they were read for the last time, or nearly, and are read from the file again if
+/// not.
 void release_mapped_pages(std::span<const std::byte> bytes);
 
 /// The whole file as a string, at most `limit_bytes` (kBadInput above it). For configurations and texts.

@@ -34,12 +34,15 @@ engine::EngineOptions engine_options(const BenchOptions& o) {
 }
 
 void run(const BenchOptions& o) {
+  const engine::EngineOptions options = engine_options(o);
+  const std::string kv(formats::name_of(o.compute == engine::ComputeMode::kExact ? formats::QuantType::kF32
+                                                                                 : options.kv_type));
   std::vector<model::Model> models;
   for (const std::string& path : o.models) models.push_back(open_model(path));
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::vector<engine::Engine*> pointers;
   for (const model::Model& m : models) {
-    engines.push_back(std::make_unique<engine::Engine>(m, engine_options(o)));
+    engines.push_back(std::make_unique<engine::Engine>(m, options));
     pointers.push_back(engines.back().get());
   }
   const lab::MachinePeaks peaks = lab::measure_peaks(engines.front()->pool());
@@ -47,6 +50,7 @@ void run(const BenchOptions& o) {
   // Of the whole process: models share it, so no row has one of its own.
   const std::uint64_t peak_bytes = lab::peak_rss_bytes();
   ordered_json out = {{"compute", compute_mode_name(o.compute)},
+                      {"kv", kv},
                       {"isa", isa_name(choose_isa())},
                       {"threads", engines.front()->pool().threads()},
                       {"read_bandwidth_gbps", peaks.read_bandwidth_gbps},
@@ -54,9 +58,10 @@ void run(const BenchOptions& o) {
                       {"int8_gmacs", peaks.int8_gmacs},
                       {"rows", ordered_json::array()}};
   std::string text = fmt::format(
-      "{} mode, {}, {} threads; read bandwidth {:.1f} GB/s; multiply-adds: fp32 {:.1f} G/s, int8 {:.1f} G/s\n"
+      "{} mode, {} cache, {}, {} threads; read bandwidth {:.1f} GB/s; multiply-adds: fp32 {:.1f} G/s, int8 "
+      "{:.1f} G/s\n"
       "{:32} {:>6} {:>5} {:>22} {:>24} {:>10} {:>24} {:>12}\n",
-      compute_mode_name(o.compute), isa_name(choose_isa()), engines.front()->pool().threads(),
+      compute_mode_name(o.compute), kv, isa_name(choose_isa()), engines.front()->pool().threads(),
       peaks.read_bandwidth_gbps, peaks.fp32_gmacs, peaks.int8_gmacs, "model", "prompt", "batch", "TTFT ms",
       "prefill tokens/s", "of peak", "decode tokens/s", "of bandwidth");
   for (std::size_t m = 0; m < models.size(); ++m) {

@@ -141,7 +141,10 @@ void documents(const EvalOptions& o, const engine::ModelFiles& files, const eval
   double tokens = 0;
   for (const evaluate::Document& d : docs) tokens += static_cast<double>(d.ids.size());
   add_conditions(out, o, files, context, now_seconds() - start, tokens);
-  if (!o.against.empty()) out["against"] = o.against;
+  if (!o.against.empty()) {
+    out["against"] = o.against;
+    out["against_compute"] = compute_mode_name(engine::ComputeMode::kExact);
+  }
   if (o.common.json) {
     print_json(out);
   } else {
@@ -176,7 +179,7 @@ void add_eval(CLI::App& app) {
   c->add_option("MODEL", o->model, "Hugging Face folder or .gguf file")->required();
   c->add_option("--text", o->texts, "texts: .txt (one document) or JSONL with {\"id\",\"domain\",\"text\"}")
       ->required();
-  c->add_option("--against", o->against, "reference model, evaluated in the same mode");
+  c->add_option("--against", o->against, "reference model, always computed in exact mode");
   add_compute(*c, o->compute);
   c->add_option(
        "--context", o->context,

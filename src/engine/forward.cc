@@ -31,8 +31,12 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
                 fmt::format("type {} cannot be computed with", formats::name_of(embedding_->type())),
                 fmt::format("{}, tensor {}", embedding_->tensor->file, embedding_->tensor->name));
   }
+  std::size_t packed = 0;
+  for (const model::LinearUse& use : model::block_linears(spec))
+    packed += packed_bytes(model.weight(use.linear->name + ".weight"), mode);
+  arena_.reserve(packed + packed_bytes(model.weight(spec.head.name + ".weight"), mode));
   const auto linear = [&](const model::LinearSpec& l, InputForm form = InputForm::kCodes) {
-    return Linear(model, l, mode, form, pool);
+    return Linear(model, l, mode, form, arena_, pool);
   };
   for (const model::LayerSpec& l : spec.layers) {
     Layer layer;
@@ -307,8 +311,7 @@ std::uint64_t Forward::workspace_bytes() const {
 
 std::uint64_t Forward::streamed_bytes() const {
   std::uint64_t n = 0;
-  for_each_linear(
-      [&](const Linear& l) { n += l.packed() ? l.arena_bytes() : l.weight().tensor->data.size(); });
+  for_each_linear([&](const Linear& l) { n += l.payload_bytes(); });
   return n;
 }
 

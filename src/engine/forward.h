@@ -86,16 +86,16 @@ class Forward {
   void attend_task(int index, const AttentionTask& task, Scratch& scratch);
   void plan_attention(const RowPlan& plan);
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
-  /// y_i = W_i x for maps of one site.
   struct Product {
     const Linear* map;
     RowBuffer* y;
   };
+  /// y_i = W_i x for the maps of one site, at most three.
   void multiply(RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products);
   void add_residual(std::int64_t rows);
-  /// f(row) for each of `rows` rows, divided among the threads.
   template <class F>
   void for_each_linear(F&& f) const;
+  /// f(row) for each of `rows` rows, divided among the threads.
   template <class F>
   void for_rows(std::int64_t rows, F&& f);
 
@@ -105,6 +105,7 @@ class Forward {
   ThreadPool* pool_;
   const kernels::KernelTable* kernels_;
 
+  PackedArena arena_;
   const model::Weight* embedding_ = nullptr;
   std::vector<Layer> layers_;
   Norm final_norm_;

@@ -8,6 +8,9 @@ namespace wring::engine {
 
 KvCache::KvCache(const model::ModelSpec& spec, formats::QuantType type, std::uint64_t limit_bytes)
     : type_(type), value_bytes_(formats::info_of(type).block_bytes), limit_bytes_(limit_bytes) {
+  if (type != formats::QuantType::kF32 && type != formats::QuantType::kF16 &&
+      type != formats::QuantType::kBF16)
+    throw Error(ErrorCode::kInternal, fmt::format("a cache cannot be kept in {}", formats::name_of(type)));
   for (const model::LayerSpec& layer : spec.layers) {
     const std::size_t head_values =
         std::size_t{2} * static_cast<std::size_t>(layer.attention.head_dim) * kernels::kPageTokens;

@@ -75,19 +75,33 @@ void LinearInput::take(const RowBuffer& x, std::size_t rows, std::span<const Inp
 }
 
 void LinearInput::code_twice(const float* row, std::size_t r, float* errors) {
-  for (std::size_t i = 0; i < codes_.columns; ++i) {
-    const kernels::ActivationChunk& chunk = *codes_.at(i / kernels::kChunkColumns, r);
-    const std::size_t at = i % kernels::kChunkColumns;
-    errors[i] = row[i] - chunk.scales[at / 32] * static_cast<float>(chunk.codes[at]);
+  for (std::size_t block = 0; block < codes_.columns; block += 32) {
+    const kernels::ActivationChunk& chunk = *codes_.at(block / kernels::kChunkColumns, r);
+    const std::size_t at = block % kernels::kChunkColumns;
+    const float scale = chunk.scales[at / 32];
+    for (std::size_t i = 0; i < 32; ++i)
+      errors[block + i] = row[block + i] - scale * static_cast<float>(chunk.codes[at + i]);
   }
   kernels::kernels().quantize_row(errors, left_over_, r);
 }
 
+std::size_t packed_bytes(const model::Weight& weight, ComputeMode mode) {
+  if (mode != ComputeMode::kPacked || !kernels::has_packed(weight.type())) return 0;
+  const std::size_t groups =
+      (static_cast<std::size_t>(weight.rows) + kernels::kGroupRows - 1) / kernels::kGroupRows;
+  const std::size_t bytes =
+      groups * kernels::packed_group_bytes(weight.type(), static_cast<std::size_t>(weight.columns));
+  return (bytes + 63) / 64 * 64;
+}
+
 Linear::Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
-               ThreadPool& pool)
+               PackedArena& arena, ThreadPool& pool)
     : weight_(&model.weight(spec.name + ".weight")) {
   const formats::QuantType type = weight_->type();
-  if (mode == ComputeMode::kPacked && kernels::has_packed(type)) form_ = form;
+  if (const std::size_t bytes = packed_bytes(*weight_, mode); bytes > 0) {
+    form_ = form;
+    arena_ = arena.take(bytes);
+  }
   if (!packed() && !kernels::has_dequantize(type)) {
     throw Error(ErrorCode::kNotSupported,
                 fmt::format("type {} cannot be computed with", formats::name_of(type)),
@@ -120,7 +134,6 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
 void Linear::pack(ThreadPool& pool) {
   const std::size_t groups = (rows() + kernels::kGroupRows - 1) / kernels::kGroupRows;
   const std::size_t group_bytes = kernels::packed_group_bytes(weight_->type(), columns());
-  arena_.reserve(groups * group_bytes);
   pool.for_pieces(groups, 4, [&](std::size_t begin, std::size_t end, int) {
     for (std::size_t g = begin; g < end; ++g) {
       const std::byte* from[kernels::kGroupRows] = {};
@@ -128,9 +141,13 @@ void Linear::pack(ThreadPool& pool) {
         const std::size_t row = g * kernels::kGroupRows + i;
         if (row < rows()) from[i] = weight_->row_data(static_cast<std::int64_t>(row));
       }
-      kernels::pack_group(weight_->type(), from, columns(), arena_.data() + g * group_bytes);
+      kernels::pack_group(weight_->type(), from, columns(), arena_ + g * group_bytes);
     }
   });
+}
+
+std::size_t Linear::payload_bytes() const {
+  return packed() ? packed_bytes(*weight_, ComputeMode::kPacked) : weight_->tensor->data.size();
 }
 
 void Linear::reserve(LinearScratch& scratch, std::size_t input_rows) const {
@@ -146,7 +163,7 @@ void Linear::apply(std::size_t piece, const LinearInput& x, RowBuffer& y, Linear
   const std::size_t begin = piece * panel_rows_, end = std::min(rows(), begin + panel_rows_);
   if (packed()) {
     const std::byte* groups =
-        arena_.data() + begin / kernels::kGroupRows * kernels::packed_group_bytes(weight_->type(), columns());
+        arena_ + begin / kernels::kGroupRows * kernels::packed_group_bytes(weight_->type(), columns());
     table.packed_matmul(weight_->type(), groups, end - begin, x.codes(), x.rows(), y.row(0) + begin,
                         y.stride());
     if (form_ == InputForm::kTwoCodes) {

@@ -1,7 +1,7 @@
 // A linear map y = W x (+ bias) of a model, ready to be computed in one of the two modes. In packed mode a
 // matrix of a type that has integer kernels is moved once into an arena of interleaved rows
-// (kernels/packed.h); every other matrix, and all of them in exact mode, stay in the mapped file and are read
-// panel by panel as float32.
+// (kernels/packed.h); every other matrix, and all of them in exact mode, stay in the mapped file: a single
+// token reads F32, F16 and BF16 where they lie, else rows are dequantized panel by panel.
 #pragma once
 
 #include <cstddef>
@@ -61,21 +61,42 @@ struct LinearScratch {
   std::size_t bytes() const { return rows.bytes() + panel.bytes() + second.bytes(); }
 };
 
+/// One piece of memory for all packed matrices of a model: rounded up to whole pages once, not for each.
+class PackedArena {
+ public:
+  void reserve(std::size_t bytes) { data_.reserve(bytes); }
+  /// The next `bytes`, of those reserved.
+  std::byte* take(std::size_t bytes) {
+    std::byte* at = data_.data() + used_;
+    used_ += bytes;
+    return at;
+  }
+
+ private:
+  AlignedBuffer<std::byte> data_;
+  std::size_t used_ = 0;
+};
+
+/// Bytes that the matrix takes in an arena, whole cache lines; 0 where it is not packed.
+std::size_t packed_bytes(const model::Weight& weight, ComputeMode mode);
+
 class Linear {
  public:
   Linear() = default;
   /// Builds the arena, if any, with the pool's threads. Errors: kNotSupported for a type that cannot be
   /// computed with. `model` must outlive this.
-  /// `form`: of the input where the matrix is packed, kCodes or kTwoCodes.
+  /// `form`: of the input where the matrix is packed, kCodes or kTwoCodes; its rows go into `arena`, which
+  /// must outlive this.
   Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
-         ThreadPool& pool);
+         PackedArena& arena, ThreadPool& pool);
 
   std::size_t rows() const { return static_cast<std::size_t>(weight_->rows); }
   std::size_t columns() const { return static_cast<std::size_t>(weight_->columns); }
   const model::Weight& weight() const { return *weight_; }
   bool packed() const { return form_ != InputForm::kFloats; }
   InputForm input_form() const { return form_; }
-  std::size_t arena_bytes() const { return arena_.bytes(); }
+  /// Of the matrix as it is read: in the arena, or in the file.
+  std::size_t payload_bytes() const;
 
   void reserve(LinearScratch& scratch, std::size_t input_rows) const;
   /// The work of one product in pieces that threads take: each computes some rows of W for all rows of `x`,
@@ -91,7 +112,7 @@ class Linear {
   const model::Weight* weight_ = nullptr;
   std::vector<float> bias_;  // empty: none
   InputForm form_ = InputForm::kFloats;
-  AlignedBuffer<std::byte> arena_;
+  std::byte* arena_ = nullptr;  // the packed rows
   std::size_t panel_rows_ = 0;  // rows that a thread takes at a time
 };
 

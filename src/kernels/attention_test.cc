@@ -20,6 +20,7 @@ struct Shape {
   float softcap = 0;
   bool sinks = false;
   formats::QuantType kv = formats::QuantType::kF32;
+  SumOrder order = SumOrder::kSixteen;
 };
 
 float rounded(float value, formats::QuantType type) {
@@ -82,8 +83,7 @@ class Sequence {
       args.first_position = shape_.context - shape_.queries + from;
       args.window = shape_.window;
       args.kv_type = shape_.kv;
-      // As the modes have it: 16-bit caches belong to packed mode.
-      args.order = shape_.kv == formats::QuantType::kF32 ? SumOrder::kSixteen : SumOrder::kRising;
+      args.order = shape_.order;
       args.k_pages = k_pointers_.data();
       args.v_pages = v_pointers_.data();
       args.scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_dim));
@@ -163,10 +163,12 @@ std::vector<Shape> shapes() {
       {.context = 1100, .queries = 2, .group = 64, .head_dim = 32, .value_dim = 24},
   };
   const std::size_t plain = all.size();
-  for (const formats::QuantType kv : {formats::QuantType::kF16, formats::QuantType::kBF16}) {
+  for (const formats::QuantType kv :
+       {formats::QuantType::kF32, formats::QuantType::kF16, formats::QuantType::kBF16}) {
     for (std::size_t i = 0; i < plain; ++i) {
       all.push_back(all[i]);
       all.back().kv = kv;
+      all.back().order = SumOrder::kRising;
     }
   }
   return all;

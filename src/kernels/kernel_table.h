@@ -82,7 +82,7 @@ struct KernelTable {
 
   /// Packed mode (kernels/packed.h). Codes x, (out.columns) activations, % 32 == 0, into row `token` of out.
   void (*quantize_row)(const float* x, const QuantizedRows& out, std::size_t token);
-  /// y[t * y_stride + r] for r < rows, t < tokens, from groups of 16 rows (pack_group), 64-byte aligned.
+  /// y[t * y_stride + r] for r < rows, t < tokens, from groups of 16 rows (pack_group), 32-byte aligned.
   void (*packed_matmul)(formats::QuantType type, const std::byte* groups, std::size_t rows,
                         const QuantizedRows& x, std::size_t tokens, float* y, std::size_t y_stride);
 

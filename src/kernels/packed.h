@@ -49,7 +49,7 @@ bool has_packed(formats::QuantType type);
 /// Bytes of one group of 16 rows. Precondition: has_packed(type), columns a multiple of the type's block.
 std::size_t packed_group_bytes(formats::QuantType type, std::size_t columns);
 
-/// One group from 16 rows as they lie in a file, each 2-byte aligned; null rows become zeros. group: 64-byte
+/// One group from 16 rows as they lie in a file, each 2-byte aligned; null rows become zeros. group: 32-byte
 /// aligned.
 void pack_group(formats::QuantType type, const std::byte* const (&rows)[kGroupRows], std::size_t columns,
                 std::byte* group);

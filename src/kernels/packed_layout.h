@@ -16,9 +16,10 @@ inline constexpr int kStepBytes = 4 * kGroupRows;
 
 /// 256 columns of Q4_K: w = d·scale·q − dmin·min for each 32 columns.
 struct GroupQ4_K {
-  std::uint16_t d[16], dmin[16];    // float16
-  std::uint8_t low[8][16];          // bits 0…3 of the scale (low half) and of the min (high half)
-  std::uint8_t high[4][16];         // bits 4, 5 of scale and min of group 2i (low half), 2i + 1 (high half)
+  std::uint16_t d[16], dmin[16];  // float16
+  std::uint8_t low[8][16];  // [32 columns][row]: bits 0…3 of the scale (low half), of the min (high half)
+  std::uint8_t high[4]
+                   [16];  // bits 4, 5 of scale and min of columns 32 i … (low half), 32 (i + 4) … (high half)
   std::uint8_t qs[32][kStepBytes];  // low halves: step 2i; high halves: step 2i + 1
 };
 static_assert(sizeof(GroupQ4_K) == 16 * 144);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "kernels/kernel_table.h"

@@ -269,6 +269,7 @@ class StudyRun {
     }
     writer_->append("sitting/0", "sitting",
                     {{"attempt", attempt},
+                     {"compute", compute_mode_name(engine::ComputeMode::kPacked)},
                      {"threads", pointers.front()->pool().threads()},
                      {"cpu", cpu_info().model},
                      {"read_bandwidth_gbps", peaks.read_bandwidth_gbps},

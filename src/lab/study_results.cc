@@ -166,6 +166,7 @@ StudyResults collect(const std::filesystem::path& folder) {
   r.cpu = sitting.at("cpu");
   r.threads = sitting.at("threads");
   r.read_bandwidth_gbps = sitting.at("read_bandwidth_gbps");
+  r.speed_compute_mode = sitting.at("compute");
   r.fp32_gmacs = sitting.at("fp32_gmacs");
   r.int8_gmacs = sitting.at("int8_gmacs");
   r.context = manifest.at("context");

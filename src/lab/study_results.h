@@ -44,7 +44,9 @@ struct StudyResults {
   std::vector<PairResult> pairs;            // of all candidates but the source
 
   // Conditions.
-  std::string compute_mode, cpu_level, cpu, build;
+  std::string compute_mode;        // of the evaluation
+  std::string speed_compute_mode;  // of the timings
+  std::string cpu_level, cpu, build;
   int threads = 0;
   double read_bandwidth_gbps = 0, fp32_gmacs = 0, int8_gmacs = 0;
   std::int64_t context = 0;

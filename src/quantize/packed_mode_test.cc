@@ -27,8 +27,8 @@ class PackedMode : public ::testing::TestWithParam<const char*> {
     ThreadPool pool(2);
     PlanOptions options;
     options.deploy = true;
-    // Values in another type than queries and keys: one input in both forms.
-    options.keep.push_back(parse_keep_rule("*v_proj=bf16"));
+    // Keys in another type than queries and values: one input in all forms.
+    options.keep.push_back(parse_keep_rule("*k_proj=bf16"));
     QuantPlan plan = make_plan(source.spec(), parse_recipe(GetParam()), options);
     settle_plan(plan, largest_magnitudes(source, plan, pool, silent_progress()));
     write_gguf(source, plan, nullptr, scratch_ / "m.gguf", pool, silent_progress());

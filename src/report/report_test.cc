@@ -81,6 +81,7 @@ lab::StudyResults study() {
   s.build = "0.1.0";
   s.threads = 2;
   s.read_bandwidth_gbps = 12.5;
+  s.speed_compute_mode = "packed";
   s.fp32_gmacs = 100.25;
   s.int8_gmacs = 300.5;
   s.context = 1024;

@@ -37,6 +37,7 @@ struct Chunk<GroupQ6_K> {
 template <>
 struct Chunk<GroupQ8_0> {
   using Group = Group8;
+  using Panels = FromWords;
   static constexpr std::size_t kBytes = 8 * sizeof(GroupQ8_0);
   static Group8 at(const std::byte* group, std::size_t chunk) {
     return Group8(reinterpret_cast<const GroupQ8_0*>(group) + 8 * chunk);
@@ -111,7 +112,8 @@ void group_by_tokens(const std::byte* group, const QuantizedRows& x, std::size_t
     } else {
       Panel panel;
       unpack(codes, columns, panel);
-      Ahead ahead(next, kBytes, (tokens + 2) / 3);
+      constexpr std::size_t kTile = Chunk<Type>::Panels::kTokens;
+      Ahead ahead(next, kBytes, (tokens + kTile - 1) / kTile);
       multiply_panel<Type>(panel, columns, x.at(chunk, 0), tokens, y, y_stride, chunk == 0, ahead);
     }
   }
@@ -120,8 +122,10 @@ void group_by_tokens(const std::byte* group, const QuantizedRows& x, std::size_t
 template <class Type>
 void run(const std::byte* groups, std::size_t group_bytes, std::size_t rows, const QuantizedRows& x,
          std::size_t tokens, float* y, std::size_t y_stride) {
-  std::size_t block = kBlockBytes / (chunks_of(x.columns) * sizeof(ActivationChunk)) / 6 * 6;
-  block = block < 6 ? 6 : block;
+  constexpr std::size_t kWholeTiles = 6;  // of two and of three tokens
+  std::size_t block =
+      kBlockBytes / (chunks_of(x.columns) * sizeof(ActivationChunk)) / kWholeTiles * kWholeTiles;
+  block = block < kWholeTiles ? kWholeTiles : block;
   for (std::size_t t = 0; t < tokens; t += block) {
     const std::size_t some = tokens - t < block ? tokens - t : block;
     for (std::size_t r = 0; r < rows; r += kGroupRows) {

@@ -366,7 +366,8 @@ struct FromWords {
 
 // ---- products ----
 
-/// T tokens: y[t * y_stride + row] += the products of `columns` columns, in 16 rows.
+/// T tokens: y[t * y_stride + row] += the products of `columns` columns, in 16 rows; y starts at 0 where
+/// `fresh`.
 template <int T, class Source>
 __attribute__((noinline)) void multiply(const Source& source, int columns, const ActivationChunk* x, float* y,
                                         std::size_t y_stride, bool fresh) {

@@ -4,13 +4,13 @@
 //
 // Rows (a query's head each) are taken in chunks; a block of 512 keys is finished for the whole chunk before
 // the next begins, and a page of keys or values is used by all rows of the chunk while it lies in the
-// first-level cache.
-//   scores  lanes are keys (pages hold keys transposed): the 16 partial sums of a dot product are separate
-//   registers, added
-//           elementwise along the tree in depth-first order, so that few are alive
+// first-level cache, made floats first where it holds 16-bit values and the rows are many.
+//   scores  lanes are keys (pages hold keys transposed); the 16 partial sums of exact mode's order are
+//   separate
+//           registers, added elementwise along the tree in depth-first order, so that few are alive
 //   values  lanes are value dimensions; keys are taken in rising order
 // Keys that a row does not see take no part: their scores are replaced by −∞ before the maximum, and their
-// values are not read.
+// values are not multiplied.
 #pragma once
 
 #include <cstddef>
@@ -246,9 +246,9 @@ struct Attention {
   // ---- rows ----
 
   struct Page {
-    const void* values;  // keys or values
-    int first;           // place of the page's first key in the block
-    bool scores;         // else values
+    const void* content;  // keys or values
+    int first;            // place of the page's first key in the block
+    bool scores;          // else values
   };
 
   template <class Kv, int R>
@@ -256,7 +256,7 @@ struct Attention {
     if constexpr (R > 1) {
       if (count < R) return page_of_tile<Kv, R - 1>(args, rows, page, count);
     }
-    const auto* values = static_cast<const typename Kv::Value*>(page.values);
+    const auto* values = static_cast<const typename Kv::Value*>(page.content);
     if (page.scores) {
       score_page<Kv, R>(rows, values, args.order, args.head_dim, page.first);
     } else {
@@ -271,10 +271,10 @@ struct Attention {
         page_of_tile<Stored<V>, kTile>(args, rows + r, page, count - r < kTile ? count - r : kTile);
       return;
     }
-    const auto* stored = static_cast<const typename Stored<V>::Value*>(page.values);
+    const auto* stored = static_cast<const typename Stored<V>::Value*>(page.content);
     const int n = kPageTokens * (page.scores ? args.head_dim : args.value_dim);
     for (int i = 0; i < n; i += V::kLanes) V::store(floats + i, Stored<V>::load(stored + i));
-    page.values = floats;
+    page.content = floats;
     for (int r = 0; r < count; r += kTile)
       page_of_tile<StoredF32<V>, kTile>(args, rows + r, page, count - r < kTile ? count - r : kTile);
   }
