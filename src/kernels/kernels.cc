@@ -13,7 +13,7 @@ const KernelTable& kernels_for(Isa isa) {
     case Isa::kAvx2:
       return avx2::table();
     case Isa::kAvx512:
-      return avx512::table();
+      return avx512::table(cpu_info().avx512_vnni);
   }
   return scalar::table();
 }

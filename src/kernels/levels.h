@@ -36,7 +36,13 @@ std::size_t byte_loop(std::size_t rounds, std::int32_t* sink);
 }  // namespace avx2
 
 namespace avx512 {
-const KernelTable& table();
-}
+/// vnni: whether the CPU has it; packed mode is avx2's where it lacks it.
+const KernelTable& table(bool vnni);
+
+void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
+                   std::size_t tokens, float* y, std::size_t y_stride);
+std::size_t byte_loop(std::size_t rounds, std::int32_t* sink);
+
+}  // namespace avx512
 
 }  // namespace wring::kernels

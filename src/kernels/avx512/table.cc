@@ -5,10 +5,13 @@
 
 namespace wring::kernels::avx512 {
 
-const KernelTable& table() {
+const KernelTable& table(bool vnni) {
   static constexpr KernelTable kTable =
+      vector::make_table<Vec>(Isa::kAvx512, {avx2::quantize_row, packed_matmul, byte_loop});
+  // Skylake-X: no product of bytes into 32 bits.
+  static constexpr KernelTable kWithoutVnni =
       vector::make_table<Vec>(Isa::kAvx512, {avx2::quantize_row, avx2::packed_matmul, avx2::byte_loop});
-  return kTable;
+  return vnni ? kTable : kWithoutVnni;
 }
 
 }  // namespace wring::kernels::avx512

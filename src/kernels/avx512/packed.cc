@@ -1,0 +1,173 @@
+// Packed mode for AVX-512 with VNNI: which tokens meet which groups. Definition and order: kernels/packed.h;
+// the products: avx512/packed.h. Activations are coded by avx2::quantize_row.
+#include "kernels/avx512/packed.h"
+
+#include "kernels/levels.h"
+
+namespace wring::kernels::avx512 {
+namespace {
+
+// Up to here taking codes out in registers is cheaper than a panel, and one tile holds all tokens.
+constexpr std::size_t kFewTokens = 8;
+// Of a panel's tiles, tokens times groups: as many float and as many integer sums leave registers for the
+// operands.
+constexpr int kTileSums = 12;
+// Of activations at a time: they stay in the second-level cache (512 KiB and more where there is VNNI).
+constexpr std::size_t kBlockBytes = 384 << 10;
+
+template <class Group>
+constexpr std::size_t chunk_bytes() {
+  return kChunkColumns / Group::kColumns * sizeof(typename Group::Stored);
+}
+
+template <class Group>
+Group group_at(const std::byte* groups, std::size_t chunk) {
+  return Group(reinterpret_cast<const typename Group::Stored*>(groups + chunk * chunk_bytes<Group>()));
+}
+
+template <class Group>
+std::size_t blocks_of(const QuantizedRows& x, std::size_t chunk) {
+  const std::size_t left = x.columns - chunk * kChunkColumns;
+  return (left < kChunkColumns ? left : kChunkColumns) / Group::kBlock;
+}
+
+// The memory works on the next chunk of G groups, group_bytes apart, while this one is multiplied: a share of
+// its lines for each tile.
+template <int G>
+class Ahead {
+ public:
+  Ahead(const std::byte* next, std::size_t group_bytes, std::size_t bytes, std::size_t tiles)
+      : at_(reinterpret_cast<const char*>(next)), group_bytes_(group_bytes), lines_(bytes / 64 / tiles + 1) {}
+  void fetch() {
+    for (std::size_t i = 0; i < lines_; ++i, at_ += 64) {
+#pragma GCC unroll 2
+      for (std::size_t group = 0; group < G; ++group) _mm_prefetch(at_ + group * group_bytes_, _MM_HINT_T0);
+    }
+  }
+
+ private:
+  const char* at_;
+  std::size_t group_bytes_, lines_;
+};
+
+/// At most T tokens.
+template <int T, class Source>
+inline void multiply_some(const Source& source, std::size_t blocks, const ActivationChunk* x,
+                          std::size_t tokens, float* y, std::size_t y_stride, bool fresh) {
+  if constexpr (T > 1) {
+    if (tokens < T) return multiply_some<T - 1>(source, blocks, x, tokens, y, y_stride, fresh);
+  }
+  multiply<T>(source, blocks, x, y, y_stride, fresh);
+}
+
+/// One group by at most kFewTokens tokens.
+template <class Group>
+void by_few(const std::byte* group, const QuantizedRows& x, std::size_t tokens, float* y,
+            std::size_t y_stride) {
+  for (std::size_t chunk = 0; chunk < chunks_of(x.columns); ++chunk) {
+    Ahead<1>(group + (chunk + 1) * chunk_bytes<Group>(), 0, chunk_bytes<Group>(), 1).fetch();
+    multiply_some<kFewTokens>(group_at<Group>(group, chunk), blocks_of<Group>(x, chunk), x.at(chunk, 0),
+                              tokens, y, y_stride, chunk == 0);
+  }
+}
+
+/// All tokens in tiles of T, the rest in tiles of half as many.
+template <int T, class Source>
+void multiply_all(const Source& source, std::size_t blocks, const ActivationChunk* x, std::size_t tokens,
+                  float* y, std::size_t y_stride, bool fresh, Ahead<Source::kGroups>& ahead) {
+  for (; tokens >= T; tokens -= T, x += T, y += T * y_stride) {
+    ahead.fetch();
+    multiply<T>(source, blocks, x, y, y_stride, fresh);
+  }
+  if constexpr (T > 1) multiply_all<T / 2>(source, blocks, x, tokens, y, y_stride, fresh, ahead);
+}
+
+/// G groups, group_bytes apart, by many tokens.
+template <class Group, int G>
+void by_many(const std::byte* groups, std::size_t group_bytes, const QuantizedRows& x, std::size_t tokens,
+             float* y, std::size_t y_stride) {
+  constexpr int kTokens = kTileSums / G;
+  Panel<G> panel;
+  for (std::size_t chunk = 0; chunk < chunks_of(x.columns); ++chunk) {
+    const std::size_t blocks = blocks_of<Group>(x, chunk);
+    for (std::size_t i = 0; i < G; ++i)
+      unpack(group_at<Group>(groups + i * group_bytes, chunk), i, blocks, panel);
+    Ahead<G> ahead(groups + (chunk + 1) * chunk_bytes<Group>(), group_bytes, chunk_bytes<Group>(),
+                   (tokens + kTokens - 1) / kTokens);
+    multiply_all<kTokens>(FromPanel<Group, G>{panel}, blocks, x.at(chunk, 0), tokens, y, y_stride, chunk == 0,
+                          ahead);
+  }
+}
+
+template <class Group>
+void by_block(const std::byte* groups, std::size_t group_bytes, std::size_t rows, const QuantizedRows& x,
+              std::size_t tokens, float* y, std::size_t y_stride) {
+  std::size_t r = 0;
+  while (rows - r >= kGroupRows) {
+    const std::byte* group = groups + r / kGroupRows * group_bytes;
+    if (tokens <= kFewTokens) {
+      by_few<Group>(group, x, tokens, y + r, y_stride);
+      r += kGroupRows;
+    } else if (rows - r >= 2 * kGroupRows) {
+      by_many<Group, 2>(group, group_bytes, x, tokens, y + r, y_stride);
+      r += 2 * kGroupRows;
+    } else {
+      by_many<Group, 1>(group, group_bytes, x, tokens, y + r, y_stride);
+      r += kGroupRows;
+    }
+  }
+  if (r == rows) return;
+  // The last rows: sums of rows that do not exist must not be written.
+  for (std::size_t t = 0; t < tokens; ++t) {
+    float sums[kGroupRows];
+    by_few<Group>(groups + r / kGroupRows * group_bytes, x.from(t), 1, sums, kGroupRows);
+    for (std::size_t i = r; i < rows; ++i) y[t * y_stride + i] = sums[i - r];
+  }
+}
+
+template <class Group>
+void run(const std::byte* groups, std::size_t group_bytes, std::size_t rows, const QuantizedRows& x,
+         std::size_t tokens, float* y, std::size_t y_stride) {
+  constexpr std::size_t kLeast = 2 * kTileSums;
+  std::size_t block = kBlockBytes / (chunks_of(x.columns) * sizeof(ActivationChunk)) / kTileSums * kTileSums;
+  block = block < kLeast ? kLeast : block;
+  for (std::size_t t = 0; t < tokens; t += block) {
+    by_block<Group>(groups, group_bytes, rows, x.from(t), tokens - t < block ? tokens - t : block,
+                    y + t * y_stride, y_stride);
+  }
+}
+
+}  // namespace
+
+void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
+                   std::size_t tokens, float* y, std::size_t y_stride) {
+  const std::size_t bytes = packed_group_bytes(type, x.columns);
+  switch (type) {
+    case formats::QuantType::kQ4_K:
+      return run<Group4>(groups, bytes, rows, x, tokens, y, y_stride);
+    case formats::QuantType::kQ6_K:
+      return run<Group6>(groups, bytes, rows, x, tokens, y, y_stride);
+    default:
+      return run<Group8>(groups, bytes, rows, x, tokens, y, y_stride);
+  }
+}
+
+std::size_t byte_loop(std::size_t rounds, std::int32_t* sink) {
+  constexpr int kChains = 12;
+  I sums[kChains];
+#pragma GCC unroll 12
+  for (int i = 0; i < kChains; ++i) sums[i] = _mm512_set1_epi32(i);  // else one chain would do for all
+  const I ones = _mm512_set1_epi8(1);
+  for (std::size_t round = 0; round < rounds; ++round) {
+#pragma GCC unroll 12
+    for (I& sum : sums) sum = _mm512_dpbusd_epi32(sum, ones, ones);
+  }
+#pragma GCC unroll 12
+  for (int i = 1; i < kChains; ++i) sums[0] = _mm512_add_epi32(sums[0], sums[i]);
+  alignas(64) std::int32_t total[kGroupRows];
+  _mm512_store_si512(total, sums[0]);
+  *sink = total[0];
+  return rounds * kChains * kStepBytes;
+}
+
+}  // namespace wring::kernels::avx512

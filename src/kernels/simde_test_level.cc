@@ -1,0 +1,20 @@
+// Packed mode's AVX-512 kernels, their very source over SIMDe (simde/immintrin.h): it runs everywhere, as the
+// hardware is rare where tests run. Built where libsimde-dev is installed.
+#include <immintrin.h>
+
+#define avx512 simde_avx512
+#include "kernels/avx512/packed.cc"  // NOLINT(bugprone-suspicious-include): its source is what is tested
+#undef avx512
+
+namespace wring::kernels {
+
+const KernelTable& simde_packed() {
+  static const KernelTable table = [] {
+    KernelTable t = kernels_for(Isa::kScalar);
+    t.packed_matmul = simde_avx512::packed_matmul;
+    return t;
+  }();
+  return table;
+}
+
+}  // namespace wring::kernels
