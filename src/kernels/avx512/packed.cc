@@ -162,11 +162,11 @@ std::size_t byte_loop(std::size_t rounds, std::int32_t* sink) {
 #pragma GCC unroll 12
     for (I& sum : sums) sum = _mm512_dpbusd_epi32(sum, ones, ones);
   }
+  alignas(64) std::int32_t totals[kChains][kGroupRows];
 #pragma GCC unroll 12
-  for (int i = 1; i < kChains; ++i) sums[0] = _mm512_add_epi32(sums[0], sums[i]);
-  alignas(64) std::int32_t total[kGroupRows];
-  _mm512_store_si512(total, sums[0]);
-  *sink = total[0];
+  for (int i = 0; i < kChains; ++i) _mm512_store_si512(totals[i], sums[i]);
+  *sink = 0;
+  for (const auto& total : totals) *sink += total[0];
   return rounds * kChains * kStepBytes;
 }
 
