@@ -86,7 +86,7 @@ build() { # VARIANT
     mkdir "$build"
     echo "$stamp" >"$build/stamp"
   fi
-  echo "$variant: building ${tools[*]}, about 20 minutes on two cores; the log is $log"
+  echo "$variant: building ${tools[*]}, which takes long on two cores; the log is $log"
   # The commit is named since llama.cpp would else print the one of the git tree around it. The server needs neither
   # its web page, which it would download, nor TLS.
   cmake -S "$folder/source" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=OFF "${flags[@]}" \
