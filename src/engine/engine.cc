@@ -20,16 +20,6 @@ struct Sequence {
 
 }  // namespace
 
-std::string_view compute_mode_name(ComputeMode mode) {
-  switch (mode) {
-    case ComputeMode::kExact:
-      return "exact";
-    case ComputeMode::kPacked:
-      return "packed";
-  }
-  return "?";
-}
-
 struct Engine::State {
   State(const model::Model& m, const EngineOptions& options)
       : model(&m),

@@ -26,11 +26,7 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
     : model_(&model), mode_(mode), cache_(&cache), pool_(&pool), kernels_(&kernels::kernels()) {
   const model::ModelSpec& spec = model.spec();
   embedding_ = &model.weight(spec.embedding + ".weight");
-  if (!kernels::has_dequantize(embedding_->type())) {
-    throw Error(ErrorCode::kNotSupported,
-                fmt::format("type {} cannot be computed with", formats::name_of(embedding_->type())),
-                fmt::format("{}, tensor {}", embedding_->tensor->file, embedding_->tensor->name));
-  }
+  require_dequantize(*embedding_);
   std::size_t packed = 0;
   for (const model::LinearUse& use : model::block_linears(spec))
     packed += packed_bytes(model.weight(use.linear->name + ".weight"), mode);
@@ -68,15 +64,8 @@ void Forward::for_each_linear(F&& f) const {
   f(head_);
 }
 
-std::vector<float> Forward::read_vector(const std::string& name) {
-  const model::Weight& w = model_->weight(name);
-  std::vector<float> values(z(w.columns));
-  kernels_->dequantize(w.type(), w.tensor->data.data(), values.data(), values.size());
-  return values;
-}
-
 Forward::Norm Forward::make_norm(const model::NormSpec& spec) {
-  return {read_vector(spec.name + ".weight"), spec.weight_offset, spec.eps};
+  return {read_vector(model_->weight(spec.name + ".weight")), spec.weight_offset, spec.eps};
 }
 
 void Forward::reserve(const RowPlan& plan) {
@@ -99,7 +88,6 @@ void Forward::reserve(const RowPlan& plan) {
     }
   }
   const std::int64_t widest = std::max({normed_.columns(), attended_.columns(), gate_.columns()});
-  input_.reserve(rows, z(widest), pool_->threads());
   const auto half = static_cast<std::int64_t>(spec.rope_inverse_frequencies.size());
   cosine_.reserve(rows, half);
   sine_.reserve(rows, half);
@@ -110,6 +98,7 @@ void Forward::reserve(const RowPlan& plan) {
     s.v_pages.resize(std::max(s.v_pages.size(), pages));
   }
   for_each_linear([&](const Linear& l) {
+    input_.reserve(l.input_form(), rows, z(widest), pool_->threads());
     for (LinearScratch& s : linear_scratch_) l.reserve(s, rows);
   });
   plan_attention(plan);
@@ -267,7 +256,7 @@ void Forward::normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBu
   });
 }
 
-void Forward::multiply(RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products) {
+void Forward::multiply(const RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products) {
   InputForm forms[3];
   std::size_t pieces = 0, n = 0;
   for (const Product& p : products) {

@@ -77,7 +77,6 @@ class Forward {
   };
 
   Norm make_norm(const model::NormSpec& spec);
-  std::vector<float> read_vector(const std::string& name);
 
   void embed(const RowPlan& plan);
   void fill_rope_tables(const RowPlan& plan);
@@ -91,7 +90,7 @@ class Forward {
     RowBuffer* y;
   };
   /// y_i = W_i x for the maps of one site, at most three.
-  void multiply(RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products);
+  void multiply(const RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products);
   void add_residual(std::int64_t rows);
   template <class F>
   void for_each_linear(F&& f) const;

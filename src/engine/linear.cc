@@ -35,17 +35,29 @@ bool is_stored_float(formats::QuantType type) {
   return type == QuantType::kF32 || type == QuantType::kF16 || type == QuantType::kBF16;
 }
 
-std::vector<float> read_floats(const model::Weight& w) {
-  std::vector<float> values(static_cast<std::size_t>(w.columns));
-  kernels::kernels().dequantize(w.type(), w.tensor->data.data(), values.data(), values.size());
+}  // namespace
+
+void require_dequantize(const model::Weight& weight) {
+  if (kernels::has_dequantize(weight.type())) return;
+  throw Error(ErrorCode::kNotSupported,
+              fmt::format("type {} cannot be computed with", formats::name_of(weight.type())),
+              fmt::format("{}, tensor {}", weight.tensor->file, weight.tensor->name));
+}
+
+std::vector<float> read_vector(const model::Weight& weight) {
+  require_dequantize(weight);
+  std::vector<float> values(static_cast<std::size_t>(weight.columns));
+  kernels::kernels().dequantize(weight.type(), weight.tensor->data.data(), values.data(), values.size());
   return values;
 }
 
-}  // namespace
-
-void LinearInput::reserve(std::size_t rows, std::size_t columns, int threads) {
-  tiled_.reserve(kernels::tiled_floats(rows, kernels::kernels().tile_width, columns));
+void LinearInput::reserve(InputForm form, std::size_t rows, std::size_t columns, int threads) {
+  if (form == InputForm::kFloats) {
+    tiled_.reserve(kernels::tiled_floats(rows, kernels::kernels().tile_width, columns));
+    return;
+  }
   chunks_.reserve(rows * kernels::chunks_of(columns));
+  if (form == InputForm::kCodes) return;
   more_chunks_.reserve(rows * kernels::chunks_of(columns));
   errors_.reserve(static_cast<std::size_t>(threads), static_cast<std::int64_t>(columns));
 }
@@ -97,18 +109,13 @@ std::size_t packed_bytes(const model::Weight& weight, ComputeMode mode) {
 Linear::Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
                PackedArena& arena, ThreadPool& pool)
     : weight_(&model.weight(spec.name + ".weight")) {
-  const formats::QuantType type = weight_->type();
   if (const std::size_t bytes = packed_bytes(*weight_, mode); bytes > 0) {
     form_ = form;
     arena_ = arena.take(bytes);
   }
-  if (!packed() && !kernels::has_dequantize(type)) {
-    throw Error(ErrorCode::kNotSupported,
-                fmt::format("type {} cannot be computed with", formats::name_of(type)),
-                fmt::format("{}, tensor {}", weight_->tensor->file, weight_->tensor->name));
-  }
+  if (!packed()) require_dequantize(*weight_);
   if (spec.bias) {
-    bias_ = read_floats(model.weight(spec.name + ".bias"));
+    bias_ = read_vector(model.weight(spec.name + ".bias"));
     if (const int head_dim = weight_->paired_head_dim; head_dim > 0) {
       const std::vector<float> stored = bias_;  // in the order of the weight's stored rows
       for (std::size_t i = 0; i < stored.size(); ++i) {

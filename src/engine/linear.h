@@ -28,8 +28,8 @@ enum class InputForm {
 /// The rows that linear maps read, in the forms that the maps want, made once for all maps of a site.
 class LinearInput {
  public:
-  /// Room for `rows` rows of at most `columns`, taken by `threads` threads.
-  void reserve(std::size_t rows, std::size_t columns, int threads);
+  /// Room for `rows` rows of at most `columns` in `form`, taken by `threads` threads.
+  void reserve(InputForm form, std::size_t rows, std::size_t columns, int threads);
   /// Brings the first `rows` rows of x into `forms`. x must outlive the use.
   void take(const RowBuffer& x, std::size_t rows, std::span<const InputForm> forms, ThreadPool& pool);
 
@@ -61,6 +61,12 @@ struct LinearScratch {
   std::size_t bytes() const { return rows.bytes() + panel.bytes() + second.bytes(); }
 };
 
+/// Errors: kNotSupported, naming file and tensor, for a type that cannot be made float32.
+void require_dequantize(const model::Weight& weight);
+
+/// The first row of a weight as float32: norms and biases. Errors: as above.
+std::vector<float> read_vector(const model::Weight& weight);
+
 /// One piece of memory for all packed matrices of a model: rounded up to whole pages once, not for each.
 class PackedArena {
  public:
@@ -83,10 +89,9 @@ std::size_t packed_bytes(const model::Weight& weight, ComputeMode mode);
 class Linear {
  public:
   Linear() = default;
-  /// Builds the arena, if any, with the pool's threads. Errors: kNotSupported for a type that cannot be
-  /// computed with. `model` must outlive this.
-  /// `form`: of the input where the matrix is packed, kCodes or kTwoCodes; its rows go into `arena`, which
-  /// must outlive this.
+  /// Where the matrix is packed, moves its rows into `arena` with the pool's threads and takes its input in
+  /// `form`, kCodes or kTwoCodes. `model` and `arena` must outlive this. Errors: kNotSupported for a type
+  /// that cannot be computed with.
   Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
          PackedArena& arena, ThreadPool& pool);
 

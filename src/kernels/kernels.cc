@@ -26,10 +26,8 @@ const KernelTable& kernels() {
 std::size_t attention_scratch_floats(int queries, int group, int head_dim, int value_dim) {
   const std::size_t all = static_cast<std::size_t>(queries) * static_cast<std::size_t>(group);
   const std::size_t rows = all < kAttentionRows ? all : kAttentionRows;
-  const std::size_t padded_dim = (static_cast<std::size_t>(value_dim) + 15) / 16 * 16;
   const auto widest = static_cast<std::size_t>(head_dim > value_dim ? head_dim : value_dim);
-  // A row's scores, its block's and its merged output; a page as floats.
-  return rows * (kAttentionBlockTokens + 2 * padded_dim) + kPageTokens * widest;
+  return rows * attention_row_floats(value_dim) + kPageTokens * widest;
 }
 
 }  // namespace wring::kernels

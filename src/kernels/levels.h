@@ -12,6 +12,12 @@ namespace wring::kernels {
 /// Rows (one query of one head each) whose scores attention keeps at a time, in the vector levels.
 inline constexpr int kAttentionRows = 48;
 
+/// Floats from one such row to the next in the scratch: its scores, its block's and its merged output. A page
+/// as floats follows the last row.
+constexpr std::size_t attention_row_floats(int value_dim) {
+  return kAttentionBlockTokens + 2 * ((static_cast<std::size_t>(value_dim) + 15) / 16 * 16);
+}
+
 namespace scalar {
 
 const KernelTable& table();

@@ -353,7 +353,7 @@ struct Attention {
   /// Scratch behind the rows' own: a page as floats.
   static float* page_floats(const AttentionArgs& args) {
     const int all = args.queries * args.group, rows = all < kAttentionRows ? all : kAttentionRows;
-    return args.scratch + static_cast<std::size_t>(rows) * (kBlock + 2 * ((args.value_dim + 15) / 16 * 16));
+    return args.scratch + static_cast<std::size_t>(rows) * attention_row_floats(args.value_dim);
   }
 
   static void run(const AttentionArgs& args) {
@@ -370,7 +370,7 @@ struct Attention {
                 static_cast<std::size_t>(row.head) * args.head_dim;
         row.out = args.out + static_cast<std::size_t>(query) * args.out_stride +
                   static_cast<std::size_t>(row.head) * args.value_dim;
-        row.scores = args.scratch + static_cast<std::size_t>(r) * (kBlock + 2 * padded_dim);
+        row.scores = args.scratch + static_cast<std::size_t>(r) * attention_row_floats(args.value_dim);
         row.block_out = row.scores + kBlock;
         row.merged = row.block_out + padded_dim;
         row.last = args.first_position + query;
