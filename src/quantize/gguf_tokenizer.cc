@@ -60,7 +60,7 @@ std::vector<std::string> read_merges(const Json& model) {
                               printable(left), printable(right)),
                   "tokenizer.json, model.merges");
     }
-    merges.push_back(left + " " + right);
+    merges.push_back(fmt::format("{} {}", left, right));
   }
   return merges;
 }

@@ -59,7 +59,8 @@ void take(const GroupQ6_K& g, Chunk& chunk) {
 void take(const GroupQ8_0* g, Chunk& chunk) {
   for (int row = 0; row < 16; ++row) {
     for (int b = 0; b < chunk.columns / 32; ++b) chunk.scales[b][row] = f16_to_float(g[b].d[row]);
-    for (int c = 0; c < chunk.columns; ++c) chunk.codes[row][c] = g[c / 32].qs[c % 32 / 4][4 * row + c % 4];
+    for (int c = 0; c < chunk.columns; ++c)
+      chunk.codes[row][c] = int{g[c / 32].qs[c % 32 / 4][4 * row + c % 4]};
   }
 }
 

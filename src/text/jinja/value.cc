@@ -100,6 +100,7 @@ Value Value::range(std::int64_t start, std::int64_t stop, std::int64_t step, std
   return v;
 }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): keys and values are moved out of it
 Value Value::dict(std::vector<std::pair<Value, Value>> entries) {
   DictData data{{}, 0, 1};
   data.entries.reserve(entries.size());
