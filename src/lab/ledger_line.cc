@@ -55,7 +55,8 @@ void require_finite(const nlohmann::json& value, std::string_view id, const std:
                 fmt::format("ledger row {}", printable(id)));
   }
   if (value.is_object()) {
-    for (const auto& [key, child] : value.items()) require_finite(child, id, field + "." + key);
+    for (const auto& [key, child] : value.items())
+      require_finite(child, id, fmt::format("{}.{}", field, key));
   } else if (value.is_array()) {
     for (const nlohmann::json& child : value) require_finite(child, id, field + "[]");
   }

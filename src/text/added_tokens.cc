@@ -67,9 +67,8 @@ const AddedToken* AddedTokens::longest_at(std::string_view text, std::size_t at)
     if (at + length >= text.size()) break;
     const auto next = static_cast<unsigned char>(text[at + length]);
     const auto at_byte = [length](const AddedToken& t) { return static_cast<unsigned char>(t.text[length]); };
-    const auto range = std::ranges::equal_range(low, high, next, {}, at_byte);
-    low = range.begin();
-    high = range.end();
+    low = std::ranges::lower_bound(low, high, next, {}, at_byte);
+    high = std::ranges::upper_bound(low, high, next, {}, at_byte);
   }
   return best;
 }
