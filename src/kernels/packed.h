@@ -1,9 +1,14 @@
 // Packed mode: products of the stored integer codes with activations in 8-bit codes (docs/METHODS.md).
 //
-// The order of summation, the same on every CPU level: for each 32 columns in rising order, or each 16 where
-// the type has a scale for 16, the products of codes are summed exactly in int32, dot; then
-//   y = fma(dot, w_scale · x_scale, y), from y = +0;
-// and where the type has a min, after each 32 columns: y = fma(−w_min, x_scale · Σ x_codes, y).
+// The order of summation, the same on every CPU level. Codes and their integer scales are multiplied exactly:
+// for each 32 columns, in rising order, dot = Σ scale · code · x_code in int32 (a scale is one of 16 or of 32
+// columns; Q8_0's is 1). Q8_0, from y = +0:
+//   y = fma(dot, d · x_scale, y)
+// and K-quants, super-block by super-block, from y = +0:
+//   a = fma(dot, x_scale, a) over its eight 32 columns, from a = +0;  y = fma(d, a, y)
+//   b = fma(min, x_scale · Σ x_codes, b), from b = +0;                y = fma(−dmin, b, y), for types with
+//   mins
+// Every dot of a K-quant is a whole number below 2^24, so float32 arithmetic may take part in it.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +29,7 @@ struct alignas(64) ActivationChunk {
   std::int8_t codes[kChunkColumns];
   float scales[8];
   float sums[8];               // scale · Σ codes of the 32
-  std::int32_t code_sums[16];  // Σ codes of each 16
+  std::int16_t code_sums[16];  // Σ codes of each 16
 };
 
 /// Rows of quantized activations, (columns / 256 rounded up, tokens) chunks: the tokens of a chunk lie side

@@ -101,8 +101,8 @@ std::vector<float> product(const KernelTable& table, const Weights& w, const Qua
 
 TEST(Packed, EveryLevelGivesScalarsBitsForEveryShape) {
   const std::tuple<std::size_t, std::size_t, std::size_t> shapes[] = {
-      {1, 256, 1},   {16, 256, 2},  {17, 512, 3},    {40, 768, 5},   {16, 1536, 7},
-      {48, 512, 13}, {33, 256, 64}, {16, 2048, 100}, {16, 11264, 26}};
+      {1, 256, 1},   {16, 256, 2},  {17, 512, 3},  {33, 768, 4},  {40, 768, 5},    {32, 512, 6},
+      {16, 1536, 7}, {16, 512, 12}, {48, 512, 13}, {33, 256, 64}, {16, 2048, 100}, {16, 11264, 26}};
   for (const QuantType type : kTypes) {
     for (auto [rows, columns, tokens] : shapes) {
       if (type == QuantType::kQ8_0)
@@ -123,17 +123,25 @@ TEST(Packed, ExtremeCodesDoNotSaturate) {
   for (const QuantType type : kTypes) {
     for (const int fill : {0x00, 0xFF, 0x7F, 0x80}) {
       const Weights w(type, 16, 256, 3, fill);
-      for (const int code : {127, -127}) {
-        Activations x(reference(), std::vector<float>(256 * 3, 1.0F), 256);
-        for (std::size_t t = 0; t < 3; ++t) {
+      for (const auto& [code, tokens] : {std::pair{127, 1U},
+                                         {-127, 1U},
+                                         {127, 3U},
+                                         {-127, 3U},
+                                         {127, 6U},
+                                         {-127, 6U},
+                                         {127, 16U},
+                                         {-127, 16U}}) {
+        Activations x(reference(), std::vector<float>(256 * std::size_t{tokens}, 1.0F), 256);
+        for (std::size_t t = 0; t < tokens; ++t) {
           ActivationChunk& chunk = *x.rows.at(0, t);
           std::fill_n(chunk.codes, 256, static_cast<std::int8_t>(code));
-          std::fill_n(chunk.code_sums, 16, 16 * code);
+          std::fill_n(chunk.code_sums, 16, static_cast<std::int16_t>(16 * code));
         }
-        const auto expected = product(reference(), w, x.rows, 3);
+        const auto expected = product(reference(), w, x.rows, tokens);
         for (const Level& level : packed_levels()) {
-          EXPECT_TRUE(same_bits(expected, product(*level.table, w, x.rows, 3)))
-              << level.name << ' ' << formats::name_of(type) << " fill " << fill << " code " << code;
+          EXPECT_TRUE(same_bits(expected, product(*level.table, w, x.rows, tokens)))
+              << level.name << ' ' << formats::name_of(type) << " fill " << fill << " code " << code
+              << " tokens " << tokens;
         }
       }
     }

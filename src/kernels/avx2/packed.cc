@@ -1,146 +1,103 @@
 // Packed mode for AVX2: which tokens meet which groups, and the coding of activations. Definition and order:
 // kernels/packed.h; the products: avx2/packed.h.
-#include "kernels/avx2/packed.h"
-
+#include "kernels/avx2/packed_panels.h"
 #include "kernels/levels.h"
 #include "kernels/vector/eight_lanes.h"
 
 namespace wring::kernels::avx2 {
 namespace {
 
-// Up to here taking codes out anew for each tile of tokens is cheaper than a panel.
-constexpr std::size_t kFewTokens = 6;
 // Of activations at a time: they stay in the second-level cache.
 constexpr std::size_t kBlockBytes = 160 << 10;
 
-template <class Type>
-struct Chunk;
+template <class Group>
+Group group_at(const std::byte* groups, std::size_t chunk) {
+  return Group(reinterpret_cast<const typename Group::Stored*>(groups + chunk * Group::kBytes));
+}
 
-template <>
-struct Chunk<GroupQ4_K> {
-  using Group = Group4;
-  using Panels = FromPanel<Group4, 8, 0, 3>;
-  static constexpr std::size_t kBytes = sizeof(GroupQ4_K);
-  static Group4 at(const std::byte* group, std::size_t chunk) {
-    return Group4(reinterpret_cast<const GroupQ4_K*>(group)[chunk]);
-  }
-};
-template <>
-struct Chunk<GroupQ6_K> {
-  using Group = Group6;
-  using Panels = FromPanel<Group6, 2, 32, 2>;
-  static constexpr std::size_t kBytes = sizeof(GroupQ6_K);
-  static Group6 at(const std::byte* group, std::size_t chunk) {
-    return Group6(reinterpret_cast<const GroupQ6_K*>(group)[chunk]);
-  }
-};
-template <>
-struct Chunk<GroupQ8_0> {
-  using Group = Group8;
-  using Panels = FromWords;
-  static constexpr std::size_t kBytes = 8 * sizeof(GroupQ8_0);
-  static Group8 at(const std::byte* group, std::size_t chunk) {
-    return Group8(reinterpret_cast<const GroupQ8_0*>(group) + 8 * chunk);
-  }
-};
+int blocks_of(const QuantizedRows& x, std::size_t chunk) {
+  const std::size_t left = x.columns - chunk * kChunkColumns;
+  return static_cast<int>((left < kChunkColumns ? left : kChunkColumns) / 32);
+}
 
-// The memory works on the next chunk while this one is multiplied: a share of its lines for each tile.
-class Ahead {
- public:
-  Ahead(const std::byte* next, std::size_t bytes, std::size_t tiles)
-      : at_(reinterpret_cast<const char*>(next)), lines_(bytes / 64 / tiles + 1) {}
-  void fetch() {
-    for (std::size_t i = 0; i < lines_; ++i, at_ += 64) _mm_prefetch(at_, _MM_HINT_T0);
+/// One group by a few tokens: its codes are taken out anew for each tile of them.
+template <class Group>
+void by_few(const std::byte* group, const QuantizedRows& x, std::size_t tokens, float* y,
+            std::size_t y_stride) {
+  constexpr std::size_t kTile = 6;
+  for (std::size_t chunk = 0; chunk < chunks_of(x.columns); ++chunk) {
+    const Group codes = group_at<Group>(group, chunk);
+    for (std::size_t t = 0; t < tokens; t += kTile) {
+      multiply_some<kTile>(codes, blocks_of(x, chunk), x.at(chunk, t), tokens - t, y + t * y_stride, y_stride,
+                           chunk == 0);
+    }
   }
+}
 
- private:
-  const char* at_;
-  std::size_t lines_;
-};
-
-inline void to_words(const ActivationChunk* x, std::size_t tokens, int columns,
-                     std::int16_t (*words)[kChunkColumns]) {
+void to_words(const ActivationChunk* x, std::size_t tokens, int blocks, Words* words) {
   for (std::size_t t = 0; t < tokens; ++t) {
-    for (int c = 0; c < columns; c += 16) {
+    for (int c = 0; c < 32 * blocks; c += 16) {
       store(words[t] + c,
             _mm256_cvtepi8_epi16(_mm_load_si128(reinterpret_cast<const __m128i*>(x[t].codes + c))));
     }
   }
 }
 
-template <class Type>
-void multiply_panel(const Panel& panel, int columns, const ActivationChunk* x, std::size_t tokens, float* y,
-                    std::size_t y_stride, bool fresh, Ahead& ahead) {
-  using Panels = typename Chunk<Type>::Panels;
-  for (std::size_t t = 0; t < tokens; t += Panels::kTokens) {
-    ahead.fetch();
-    multiply_some<Panels::kTokens>(Panels{panel}, columns, x + t, tokens - t, y + t * y_stride, y_stride,
-                                   fresh);
-  }
-}
-
-template <>
-void multiply_panel<GroupQ8_0>(const Panel& panel, int columns, const ActivationChunk* x, std::size_t tokens,
-                               float* y, std::size_t y_stride, bool fresh, Ahead& ahead) {
-  for (std::size_t t = 0; t < tokens; t += FromWords::kTokens) {
-    ahead.fetch();
-    alignas(32) std::int16_t words[FromWords::kTokens][kChunkColumns];
-    const std::size_t some = tokens - t < FromWords::kTokens ? tokens - t : FromWords::kTokens;
-    to_words(x + t, some, columns, words);
-    multiply_some<FromWords::kTokens>(FromWords{panel, words}, columns, x + t, some, y + t * y_stride,
-                                      y_stride, fresh);
-  }
-}
-
-template <class Type>
-void group_by_tokens(const std::byte* group, const QuantizedRows& x, std::size_t tokens, float* y,
-                     std::size_t y_stride) {
-  using Group = typename Chunk<Type>::Group;
-  constexpr std::size_t kBytes = Chunk<Type>::kBytes;
+/// One group by many tokens.
+template <class Panel>
+void by_many(const std::byte* group, const QuantizedRows& x, std::size_t tokens, float* y,
+             std::size_t y_stride) {
+  using Group = typename Panel::Group;
+  constexpr std::size_t kTile = Panel::kTokensOfBoth;
+  // The memory works on the next chunk while this one is multiplied: a share of its lines for each tile.
+  const std::size_t tiles = (tokens + kTile - 1) / kTile, lines = Group::kBytes / 64 / tiles + 1;
+  Panel panel;
   for (std::size_t chunk = 0; chunk < chunks_of(x.columns); ++chunk) {
-    const std::size_t left = x.columns - chunk * kChunkColumns;
-    const int columns = static_cast<int>(left < kChunkColumns ? left : kChunkColumns);
-    const Group codes = Chunk<Type>::at(group, chunk);
-    const std::byte* next = group + (chunk + 1) * kBytes;
-    if (tokens <= kFewTokens) {
-      Ahead ahead(next, kBytes, (tokens + Group::kTokens - 1) / Group::kTokens);
-      for (std::size_t t = 0; t < tokens; t += Group::kTokens) {
-        ahead.fetch();
-        multiply_some<Group::kTokens>(codes, columns, x.at(chunk, t), tokens - t, y + t * y_stride, y_stride,
-                                      chunk == 0);
+    const int blocks = blocks_of(x, chunk);
+    panel.unpack(group_at<Group>(group, chunk), blocks);
+    const char* next = reinterpret_cast<const char*>(group + (chunk + 1) * Group::kBytes);
+    for (std::size_t t = 0; t < tokens; t += kTile) {
+      for (std::size_t line = 0; line < lines; ++line, next += 64) _mm_prefetch(next, _MM_HINT_T0);
+      const ActivationChunk* tile = x.at(chunk, t);
+      alignas(32) Words words[kTile];
+      if constexpr (Panel::kReadsWords) {
+        to_words(tile, tokens - t < kTile ? tokens - t : kTile, blocks, words);
+        panel.words = words;
       }
-    } else {
-      Panel panel;
-      unpack(codes, columns, panel);
-      constexpr std::size_t kTile = Chunk<Type>::Panels::kTokens;
-      Ahead ahead(next, kBytes, (tokens + kTile - 1) / kTile);
-      multiply_panel<Type>(panel, columns, x.at(chunk, 0), tokens, y, y_stride, chunk == 0, ahead);
+      multiply_some<kTile>(panel, blocks, tile, tokens - t, y + t * y_stride, y_stride, chunk == 0);
     }
   }
 }
 
-template <class Type>
+template <class Panel>
+void by_block(const std::byte* groups, std::size_t group_bytes, std::size_t rows, const QuantizedRows& x,
+              std::size_t tokens, float* y, std::size_t y_stride) {
+  using Group = typename Panel::Group;
+  for (; rows >= kGroupRows; rows -= kGroupRows, groups += group_bytes, y += kGroupRows) {
+    if (tokens <= Group::kFewTokens) {
+      by_few<Group>(groups, x, tokens, y, y_stride);
+    } else {
+      by_many<Panel>(groups, x, tokens, y, y_stride);
+    }
+  }
+  // The last rows: sums of rows that do not exist must not be written.
+  for (std::size_t t = 0; rows > 0 && t < tokens; ++t) {
+    float sums[kGroupRows];
+    by_few<Group>(groups, x.from(t), 1, sums, kGroupRows);
+    for (std::size_t i = 0; i < rows; ++i) y[t * y_stride + i] = sums[i];
+  }
+}
+
+template <class Panel>
 void run(const std::byte* groups, std::size_t group_bytes, std::size_t rows, const QuantizedRows& x,
          std::size_t tokens, float* y, std::size_t y_stride) {
-  constexpr std::size_t kWholeTiles = 6;  // of two and of three tokens
+  constexpr std::size_t kWholeTiles = 6;
   std::size_t block =
       kBlockBytes / (chunks_of(x.columns) * sizeof(ActivationChunk)) / kWholeTiles * kWholeTiles;
   block = block < kWholeTiles ? kWholeTiles : block;
   for (std::size_t t = 0; t < tokens; t += block) {
-    const std::size_t some = tokens - t < block ? tokens - t : block;
-    for (std::size_t r = 0; r < rows; r += kGroupRows) {
-      const std::byte* group = groups + r / kGroupRows * group_bytes;
-      if (rows - r >= kGroupRows) {
-        group_by_tokens<Type>(group, x.from(t), some, y + t * y_stride + r, y_stride);
-        continue;
-      }
-      // The last rows: sums of rows that do not exist must not be written.
-      for (std::size_t token = t; token < t + some; ++token) {
-        float sums[kGroupRows];
-        group_by_tokens<Type>(group, x.from(token), 1, sums, kGroupRows);
-        for (std::size_t i = r; i < rows; ++i) y[token * y_stride + i] = sums[i - r];
-      }
-    }
+    by_block<Panel>(groups, group_bytes, rows, x.from(t), tokens - t < block ? tokens - t : block,
+                    y + t * y_stride, y_stride);
   }
 }
 
@@ -151,11 +108,11 @@ void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t
   const std::size_t bytes = packed_group_bytes(type, x.columns);
   switch (type) {
     case formats::QuantType::kQ4_K:
-      return run<GroupQ4_K>(groups, bytes, rows, x, tokens, y, y_stride);
+      return run<Panel4>(groups, bytes, rows, x, tokens, y, y_stride);
     case formats::QuantType::kQ6_K:
-      return run<GroupQ6_K>(groups, bytes, rows, x, tokens, y, y_stride);
+      return run<Panel6>(groups, bytes, rows, x, tokens, y, y_stride);
     default:
-      return run<GroupQ8_0>(groups, bytes, rows, x, tokens, y, y_stride);
+      return run<Panel8>(groups, bytes, rows, x, tokens, y, y_stride);
   }
 }
 
@@ -227,7 +184,8 @@ void quantize_row(const float* x, const QuantizedRows& out, std::size_t token) {
     __m128i sums = _mm_hadd_epi32(_mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256(a, 1)),
                                   _mm_add_epi32(_mm256_castsi256_si128(b), _mm256_extracti128_si256(b, 1)));
     sums = _mm_hadd_epi32(sums, sums);
-    _mm_storel_epi64(reinterpret_cast<__m128i*>(chunk.code_sums + inner / 16), sums);
+    const int both = _mm_cvtsi128_si32(_mm_packs_epi32(sums, sums));
+    __builtin_memcpy(chunk.code_sums + inner / 16, &both, sizeof(both));
     chunk.scales[inner / 32] = scale;
     chunk.sums[inner / 32] = scale * static_cast<float>(_mm_cvtsi128_si32(_mm_hadd_epi32(sums, sums)));
   }
@@ -241,11 +199,14 @@ std::size_t byte_loop(std::size_t rounds, std::int32_t* sink) {
   const I codes = _mm256_set1_epi8(1);
   I token = _mm256_set1_epi8(1);
   for (std::size_t round = 0; round < rounds; ++round) {
+    I products[kChains];
 #pragma GCC unroll 6
-    for (I& sum : sums) {
+    for (I& product : products) {
       asm volatile("" : "+x"(token));  // else one product would do for all
-      add_words(sum, _mm256_maddubs_epi16(codes, token));
+      product = _mm256_maddubs_epi16(codes, token);
     }
+#pragma GCC unroll 6
+    for (int i = 0; i < kChains; ++i) add_words(sums[i], products[i]);
   }
   I total = _mm256_setzero_si256();
 #pragma GCC unroll 6

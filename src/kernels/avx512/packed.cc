@@ -25,10 +25,9 @@ Group group_at(const std::byte* groups, std::size_t chunk) {
   return Group(reinterpret_cast<const typename Group::Stored*>(groups + chunk * chunk_bytes<Group>()));
 }
 
-template <class Group>
 std::size_t blocks_of(const QuantizedRows& x, std::size_t chunk) {
   const std::size_t left = x.columns - chunk * kChunkColumns;
-  return (left < kChunkColumns ? left : kChunkColumns) / Group::kBlock;
+  return (left < kChunkColumns ? left : kChunkColumns) / 32;
 }
 
 // The memory works on the next chunk of G groups, group_bytes apart, while this one is multiplied: a share of
@@ -66,8 +65,8 @@ void by_few(const std::byte* group, const QuantizedRows& x, std::size_t tokens, 
             std::size_t y_stride) {
   for (std::size_t chunk = 0; chunk < chunks_of(x.columns); ++chunk) {
     Ahead<1>(group + (chunk + 1) * chunk_bytes<Group>(), 0, chunk_bytes<Group>(), 1).fetch();
-    multiply_some<kFewTokens>(group_at<Group>(group, chunk), blocks_of<Group>(x, chunk), x.at(chunk, 0),
-                              tokens, y, y_stride, chunk == 0);
+    multiply_some<kFewTokens>(group_at<Group>(group, chunk), blocks_of(x, chunk), x.at(chunk, 0), tokens, y,
+                              y_stride, chunk == 0);
   }
 }
 
@@ -89,7 +88,7 @@ void by_many(const std::byte* groups, std::size_t group_bytes, const QuantizedRo
   constexpr int kTokens = kTileSums / G;
   Panel<G> panel;
   for (std::size_t chunk = 0; chunk < chunks_of(x.columns); ++chunk) {
-    const std::size_t blocks = blocks_of<Group>(x, chunk);
+    const std::size_t blocks = blocks_of(x, chunk);
     for (std::size_t i = 0; i < G; ++i)
       unpack(group_at<Group>(groups + i * group_bytes, chunk), i, blocks, panel);
     Ahead<G> ahead(groups + (chunk + 1) * chunk_bytes<Group>(), group_bytes, chunk_bytes<Group>(),

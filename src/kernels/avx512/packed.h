@@ -46,16 +46,17 @@ inline I with_bits_4_and_5(I low, I high) {
 
 // ---- sources of codes and scales ----
 //
-// kGroups groups of 16 rows, in blocks of kBlock columns that share a scale. codes(block, part, w): unsigned
-// codes of the part's kSteps steps; kOffset belongs off each.
+// kGroups groups of 16 rows, by blocks of 32 columns of which kScales parts have a scale. codes(part, w): the
+// unsigned codes of the part's two steps; kOffset belongs off each. A super-block has d, integer scales
+// (scale(index, group), as floats) and, with kMins, dmin and mins; else scale(block, group) is all there is.
 
 /// Q4_K, from the group.
 struct Group4 {
   using Stored = GroupQ4_K;
-  static constexpr int kGroups = 1, kBlock = 32, kSteps = 2, kOffset = 0, kColumns = 256;
-  static constexpr bool kMins = true;
+  static constexpr int kGroups = 1, kScales = 1, kOffset = 0, kColumns = 256;
+  static constexpr bool kSuper = true, kMins = true;
 
-  explicit Group4(const Stored* group) : g(*group), d(f16s(g.d)), dmin(f16s(g.dmin)) {
+  explicit Group4(const Stored* group) : g(*group) {
     const I both = load(g.high);
     for (int i = 0; i < 2; ++i) {  // 128 columns
       const I low = load(g.low[4 * i]), high = i == 0 ? both : _mm512_srli_epi16(both, 4);
@@ -64,60 +65,62 @@ struct Group4 {
     }
   }
 
-  F scale(std::size_t block, int /*group*/) const { return _mm512_mul_ps(d, floats_of(scales[block])); }
-  F min(std::size_t block, int /*group*/) const { return _mm512_mul_ps(dmin, floats_of(mins[block])); }
+  F d(int /*group*/) const { return f16s(g.d); }
+  F dmin(int /*group*/) const { return f16s(g.dmin); }
+  F scale(std::size_t index, int /*group*/) const { return floats_of(scales[index]); }
+  F min(std::size_t block, int /*group*/) const { return floats_of(mins[block]); }
   static F floats_of(const std::uint8_t* p) {
     return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load_sixteen(p)));
   }
 
-  void codes(std::size_t block, int part, I (&w)[kSteps][1]) const {
-    const I both = load(g.qs[4 * block + part]);
+  void codes(std::size_t part, I (&w)[2][1]) const {
+    const I both = load(g.qs[part]);
     w[0][0] = low_halves(both);
     w[1][0] = high_halves(both);
   }
 
   const Stored& g;
-  F d, dmin;
   alignas(64) std::uint8_t scales[8][16], mins[8][16];
 };
 
 /// Q6_K, from the group.
 struct Group6 {
   using Stored = GroupQ6_K;
-  static constexpr int kGroups = 1, kBlock = 16, kSteps = 4, kOffset = 32, kColumns = 256;
-  static constexpr bool kMins = false;
+  static constexpr int kGroups = 1, kScales = 2, kOffset = 32, kColumns = 256;
+  static constexpr bool kSuper = true, kMins = false;
 
-  explicit Group6(const Stored* group) : g(*group), d(f16s(g.d)) {}
+  explicit Group6(const Stored* group) : g(*group) {}
 
-  F scale(std::size_t block, int /*group*/) const {
-    const I scales = _mm512_cvtepi8_epi32(load_sixteen(g.scales[block]));
-    return _mm512_mul_ps(d, _mm512_cvtepi32_ps(scales));
+  F d(int /*group*/) const { return f16s(g.d); }
+  F scale(std::size_t index, int /*group*/) const {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load_sixteen(g.scales[index])));
   }
 
-  void codes(std::size_t block, int /*part*/, I (&w)[kSteps][1]) const {
-    const I first = load(g.ql[2 * block]), second = load(g.ql[2 * block + 1]), high = load(g.qh[block]);
-    w[0][0] = with_bits_4_and_5(low_halves(first), _mm512_slli_epi16(high, 4));
-    w[1][0] = with_bits_4_and_5(high_halves(first), _mm512_slli_epi16(high, 2));
-    w[2][0] = with_bits_4_and_5(low_halves(second), high);
-    w[3][0] = with_bits_4_and_5(high_halves(second), _mm512_srli_epi16(high, 2));
+  void codes(std::size_t part, I (&w)[2][1]) const {
+    const I low = load(g.ql[part]), high = load(g.qh[part / 2]);
+    const bool second = part % 2 != 0;
+    w[0][0] = with_bits_4_and_5(low_halves(low), second ? high : _mm512_slli_epi16(high, 4));
+    w[1][0] =
+        with_bits_4_and_5(high_halves(low), second ? _mm512_srli_epi16(high, 2) : _mm512_slli_epi16(high, 2));
   }
 
   const Stored& g;
-  F d;
 };
 
 /// Q8_0, from up to eight groups of 32 columns.
 struct Group8 {
   using Stored = GroupQ8_0;
-  static constexpr int kGroups = 1, kBlock = 32, kSteps = 1, kOffset = 128, kColumns = 32;
-  static constexpr bool kMins = false;
+  static constexpr int kGroups = 1, kScales = 1, kOffset = 128, kColumns = 32;
+  static constexpr bool kSuper = false, kMins = false;
 
   explicit Group8(const Stored* groups) : g(groups) {}
 
   F scale(std::size_t block, int /*group*/) const { return f16s(g[block].d); }
 
-  void codes(std::size_t block, int part, I (&w)[kSteps][1]) const {
-    w[0][0] = _mm512_xor_si512(load(g[block].qs[part]), _mm512_set1_epi8(-128));
+  void codes(std::size_t part, I (&w)[2][1]) const {
+#pragma GCC unroll 2
+    for (std::size_t step = 0; step < 2; ++step)
+      w[step][0] = _mm512_xor_si512(load(g[part / 4].qs[part % 4 * 2 + step]), _mm512_set1_epi8(-128));
   }
 
   const Stored* g;
@@ -127,37 +130,44 @@ struct Group8 {
 template <int G>
 struct alignas(64) Panel {
   std::uint8_t codes[64][G][kStepBytes];  // [step]
-  float scales[16][G][kGroupRows];        // [block]
+  float scales[16][G][kGroupRows];
   float mins[8][G][kGroupRows];
+  float d[G][kGroupRows], dmin[G][kGroupRows];
 };
 
 template <class Group, int G>
 inline void unpack(const Group& group, std::size_t index, std::size_t blocks, Panel<G>& panel) {
-  constexpr int kBlockSteps = Group::kBlock / 4;
+  if constexpr (Group::kSuper) _mm512_store_ps(panel.d[index], group.d(0));
+  if constexpr (Group::kMins) _mm512_store_ps(panel.dmin[index], group.dmin(0));
   for (std::size_t block = 0; block < blocks; ++block) {
-    _mm512_store_ps(panel.scales[block][index], group.scale(block, 0));
     if constexpr (Group::kMins) _mm512_store_ps(panel.mins[block][index], group.min(block, 0));
-    for (int part = 0; part < kBlockSteps / Group::kSteps; ++part) {
-      I w[Group::kSteps][1];
-      group.codes(block, part, w);
-#pragma GCC unroll 4
-      for (int step = 0; step < Group::kSteps; ++step)
-        _mm512_store_si512(panel.codes[kBlockSteps * block + Group::kSteps * part + step][index], w[step][0]);
+    for (std::size_t i = Group::kScales * block; i < Group::kScales * (block + 1); ++i)
+      _mm512_store_ps(panel.scales[i][index], group.scale(i, 0));
+    for (std::size_t part = 4 * block; part < 4 * (block + 1); ++part) {
+      I w[2][1];
+      group.codes(part, w);
+      _mm512_store_si512(panel.codes[2 * part][index], w[0][0]);
+      _mm512_store_si512(panel.codes[2 * part + 1][index], w[1][0]);
     }
   }
 }
 
 template <class Group, int G>
 struct FromPanel {
-  static constexpr int kGroups = G, kBlock = Group::kBlock, kSteps = 1, kOffset = Group::kOffset;
-  static constexpr bool kMins = Group::kMins;
+  static constexpr int kGroups = G, kScales = Group::kScales, kOffset = Group::kOffset;
+  static constexpr bool kSuper = Group::kSuper, kMins = Group::kMins;
 
-  F scale(std::size_t block, int group) const { return _mm512_load_ps(panel.scales[block][group]); }
+  F d(int group) const { return _mm512_load_ps(panel.d[group]); }
+  F dmin(int group) const { return _mm512_load_ps(panel.dmin[group]); }
+  F scale(std::size_t index, int group) const { return _mm512_load_ps(panel.scales[index][group]); }
   F min(std::size_t block, int group) const { return _mm512_load_ps(panel.mins[block][group]); }
 
-  void codes(std::size_t block, int part, I (&w)[kSteps][G]) const {
+  void codes(std::size_t part, I (&w)[2][G]) const {
 #pragma GCC unroll 2
-    for (int i = 0; i < G; ++i) w[0][i] = load(panel.codes[kBlock / 4 * block + part][i]);
+    for (std::size_t step = 0; step < 2; ++step) {
+#pragma GCC unroll 2
+      for (int i = 0; i < G; ++i) w[step][i] = load(panel.codes[2 * part + step][i]);
+    }
   }
 
   const Panel<G>& panel;
@@ -165,82 +175,159 @@ struct FromPanel {
 
 // ---- products ----
 
-/// Where the sums of a block begin: [16 columns], the first of a block's.
+/// Where integer sums begin: −kOffset · Σ x_codes of each 16 columns (kScales 2), or at 0, 2, … of each 32.
 template <class Source>
-inline void put_starts(const ActivationChunk& x, std::int32_t* starts) {
-  I sums = load(x.code_sums);
-  if constexpr (Source::kBlock == 32) sums = _mm512_add_epi32(sums, _mm512_ror_epi64(sums, 32));
+inline void put_starts(const ActivationChunk& x, std::int32_t (&starts)[16]) {
+  if constexpr (Source::kOffset == 0) return;
+  I sums = _mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x.code_sums)));
+  if constexpr (Source::kScales == 1) sums = _mm512_add_epi32(sums, _mm512_ror_epi64(sums, 32));
   _mm512_store_si512(starts, _mm512_mullo_epi32(sums, _mm512_set1_epi32(-Source::kOffset)));
 }
 
-/// T tokens: y[t * y_stride + row] += the products of `blocks` blocks, in 16 · kGroups rows; y starts at 0
-/// where `fresh`.
-template <int T, class Source>
-__attribute__((noinline)) void multiply(const Source& source, std::size_t blocks, const ActivationChunk* x,
-                                        float* y, std::size_t y_stride, bool fresh) {
-  constexpr int G = Source::kGroups, kBlock = Source::kBlock, kSteps = Source::kSteps;
-  alignas(64) std::int32_t starts[T][16];
-  F acc[T][G];
+template <int T, int G>
+inline void clear(F (&sums)[T][G]) {
 #pragma GCC unroll 12
   for (int t = 0; t < T; ++t) {
-    if constexpr (Source::kOffset != 0) put_starts<Source>(x[t], starts[t]);
+#pragma GCC unroll 2
+    for (int i = 0; i < G; ++i) sums[t][i] = _mm512_setzero_ps();
+  }
+}
+
+/// Σ code · x_code over the columns of scale `index`.
+template <int T, int G, class Source>
+inline void dot(const Source& source, std::size_t index, const ActivationChunk* x,
+                const std::int32_t (&starts)[T][16], I (&sums)[T][G]) {
+  constexpr std::size_t kParts = 4 / Source::kScales;
+#pragma GCC unroll 12
+  for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 2
     for (int i = 0; i < G; ++i) {
-      acc[t][i] = fresh ? _mm512_setzero_ps()
-                        : _mm512_loadu_ps(y + static_cast<std::size_t>(t) * y_stride + kGroupRows * i);
+      sums[t][i] = Source::kOffset == 0 ? _mm512_setzero_si512()
+                                        : _mm512_set1_epi32(starts[t][2 / Source::kScales * index]);
     }
   }
-  for (std::size_t block = 0; block < blocks; ++block) {
-    const std::size_t scale_at = block * kBlock / 32;
-    I sums[T][G];
-#pragma GCC unroll 12
-    for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 4
+  for (std::size_t part = kParts * index; part < kParts * (index + 1); ++part) {
+    I w[2][G];
+    source.codes(part, w);
 #pragma GCC unroll 2
-      for (int i = 0; i < G; ++i) {
-        sums[t][i] =
-            Source::kOffset == 0 ? _mm512_setzero_si512() : _mm512_set1_epi32(starts[t][block * kBlock / 16]);
+    for (std::size_t step = 0; step < 2; ++step) {
+#pragma GCC unroll 12
+      for (int t = 0; t < T; ++t) {
+        const I token = broadcast_step(x[t].codes + 8 * part + 4 * step);
+#pragma GCC unroll 2
+        for (int i = 0; i < G; ++i) sums[t][i] = _mm512_dpbusd_epi32(sums[t][i], w[step][i], token);
       }
     }
-#pragma GCC unroll 8
-    for (int part = 0; part < kBlock / 4 / kSteps; ++part) {
-      I w[kSteps][G];
-      source.codes(block, part, w);
-#pragma GCC unroll 4
-      for (int step = 0; step < kSteps; ++step) {
+  }
+}
+
+/// y += one super-block's products.
+template <int T, int G, class Source>
+inline void add_super_block(const Source& source, const ActivationChunk* x,
+                            const std::int32_t (&starts)[T][16], F (&y)[T][G]) {
+  F a[T][G];
+  clear(a);
+  for (std::size_t block = 0; block < 8; ++block) {
+    F dots[T][G];  // whole numbers below 2^24: exact
+#pragma GCC unroll 2
+    for (int part = 0; part < Source::kScales; ++part) {
+      const std::size_t index = Source::kScales * block + static_cast<std::size_t>(part);
+      I sums[T][G];
+      dot(source, index, x, starts, sums);
+#pragma GCC unroll 2
+      for (int i = 0; i < G; ++i) {
+        const F scale = source.scale(index, i);
 #pragma GCC unroll 12
         for (int t = 0; t < T; ++t) {
-          const I token = broadcast_step(x[t].codes + kBlock * block + 4 * (kSteps * part + step));
-#pragma GCC unroll 2
-          for (int i = 0; i < G; ++i) sums[t][i] = _mm512_dpbusd_epi32(sums[t][i], w[step][i], token);
+          const F sum = _mm512_cvtepi32_ps(sums[t][i]);
+          dots[t][i] = part == 0 ? _mm512_mul_ps(sum, scale) : _mm512_fmadd_ps(sum, scale, dots[t][i]);
         }
       }
     }
-    F scale[G], min[G];
-#pragma GCC unroll 2
-    for (int i = 0; i < G; ++i) {
-      scale[i] = source.scale(block, i);
-      if constexpr (Source::kMins) min[i] = source.min(block, i);
-    }
 #pragma GCC unroll 12
     for (int t = 0; t < T; ++t) {
-      const F token_scale = _mm512_set1_ps(x[t].scales[scale_at]);
+      const F token = _mm512_set1_ps(x[t].scales[block]);
 #pragma GCC unroll 2
-      for (int i = 0; i < G; ++i) {
-        acc[t][i] =
-            _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[t][i]), _mm512_mul_ps(scale[i], token_scale), acc[t][i]);
-      }
-      if constexpr (Source::kMins) {
-        const F token_sum = _mm512_set1_ps(x[t].sums[scale_at]);
+      for (int i = 0; i < G; ++i) a[t][i] = _mm512_fmadd_ps(dots[t][i], token, a[t][i]);
+    }
+  }
 #pragma GCC unroll 2
-        for (int i = 0; i < G; ++i) acc[t][i] = _mm512_fnmadd_ps(min[i], token_sum, acc[t][i]);
+  for (int i = 0; i < G; ++i) {
+    const F d = source.d(i);
+#pragma GCC unroll 12
+    for (int t = 0; t < T; ++t) y[t][i] = _mm512_fmadd_ps(d, a[t][i], y[t][i]);
+  }
+  if constexpr (Source::kMins) {
+    F b[T][G];
+    clear(b);
+    for (std::size_t block = 0; block < 8; ++block) {
+      F min[G];
+#pragma GCC unroll 2
+      for (int i = 0; i < G; ++i) min[i] = source.min(block, i);
+#pragma GCC unroll 12
+      for (int t = 0; t < T; ++t) {
+        const F token = _mm512_set1_ps(x[t].sums[block]);
+#pragma GCC unroll 2
+        for (int i = 0; i < G; ++i) b[t][i] = _mm512_fmadd_ps(min[i], token, b[t][i]);
       }
     }
+#pragma GCC unroll 2
+    for (int i = 0; i < G; ++i) {
+      const F dmin = source.dmin(i);
+#pragma GCC unroll 12
+      for (int t = 0; t < T; ++t) y[t][i] = _mm512_fnmadd_ps(dmin, b[t][i], y[t][i]);
+    }
+  }
+}
+
+/// y += the products of `blocks` blocks that have a scale each.
+template <int T, int G, class Source>
+inline void add_blocks(const Source& source, std::size_t blocks, const ActivationChunk* x,
+                       const std::int32_t (&starts)[T][16], F (&y)[T][G]) {
+  for (std::size_t block = 0; block < blocks; ++block) {
+    I sums[T][G];
+    dot(source, block, x, starts, sums);
+    F scale[G];
+#pragma GCC unroll 2
+    for (int i = 0; i < G; ++i) scale[i] = source.scale(block, i);
+#pragma GCC unroll 12
+    for (int t = 0; t < T; ++t) {
+      const F token = _mm512_set1_ps(x[t].scales[block]);
+#pragma GCC unroll 2
+      for (int i = 0; i < G; ++i)
+        y[t][i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[t][i]), _mm512_mul_ps(scale[i], token), y[t][i]);
+    }
+  }
+}
+
+/// T tokens: y[t * y_stride + row] += the products of `blocks` blocks of 32 columns, in 16 · kGroups rows; y
+/// starts at 0 where `fresh`.
+template <int T, class Source>
+__attribute__((noinline)) void multiply(const Source& source, std::size_t blocks, const ActivationChunk* x,
+                                        float* y, std::size_t y_stride, bool fresh) {
+  constexpr int G = Source::kGroups;
+  alignas(64) std::int32_t starts[T][16];
+  F sums[T][G];
+#pragma GCC unroll 12
+  for (int t = 0; t < T; ++t) {
+    put_starts<Source>(x[t], starts[t]);
+#pragma GCC unroll 2
+    for (int i = 0; i < G; ++i) {
+      sums[t][i] = fresh ? _mm512_setzero_ps()
+                         : _mm512_loadu_ps(y + static_cast<std::size_t>(t) * y_stride + kGroupRows * i);
+    }
+  }
+  if constexpr (Source::kSuper) {
+    add_super_block(source, x, starts, sums);
+  } else {
+    add_blocks(source, blocks, x, starts, sums);
   }
 #pragma GCC unroll 12
   for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 2
     for (int i = 0; i < G; ++i)
-      _mm512_storeu_ps(y + static_cast<std::size_t>(t) * y_stride + kGroupRows * i, acc[t][i]);
+      _mm512_storeu_ps(y + static_cast<std::size_t>(t) * y_stride + kGroupRows * i, sums[t][i]);
   }
 }
 

@@ -17,12 +17,14 @@ using formats::QuantType;
 
 // Up to 256 columns of a group, taken apart.
 struct Chunk {
+  bool is_super = true;  // a super-block: integer scales under d, and under dmin the mins if it has any
+  bool has_mins = false;
   int columns = 256;
-  int block = 32;         // columns of a scale
-  bool has_mins = false;  // one for 32 columns
-  int codes[16][256];     // [row][column]
-  float scales[16][16];   // [block][row]
-  float mins[8][16];      // [32 columns][row]
+  int codes[16][256];  // [row][column]
+  int scales[16][16];  // [16 columns][row]
+  int mins[8][16];     // [32 columns][row]
+  float d[8][16];      // [32 columns][row]; of a super-block only the first
+  float dmin[16];
 };
 
 int nibble(const std::uint8_t (*qs)[kStepBytes], int row, int column) {
@@ -33,22 +35,21 @@ int nibble(const std::uint8_t (*qs)[kStepBytes], int row, int column) {
 void take(const GroupQ4_K& g, Chunk& chunk) {
   chunk.has_mins = true;
   for (int row = 0; row < 16; ++row) {
+    chunk.d[0][row] = f16_to_float(g.d[row]);
+    chunk.dmin[row] = f16_to_float(g.dmin[row]);
     for (int b = 0; b < 8; ++b) {
       const int high = g.high[b % 4][row] >> (b / 4 * 4);
-      const int scale = (g.low[b][row] & 15) | (high & 3) << 4;
-      const int min = g.low[b][row] >> 4 | (high >> 2 & 3) << 4;
-      chunk.scales[b][row] = f16_to_float(g.d[row]) * static_cast<float>(scale);
-      chunk.mins[b][row] = f16_to_float(g.dmin[row]) * static_cast<float>(min);
+      chunk.scales[2 * b][row] = chunk.scales[2 * b + 1][row] = (g.low[b][row] & 15) | (high & 3) << 4;
+      chunk.mins[b][row] = g.low[b][row] >> 4 | (high >> 2 & 3) << 4;
     }
     for (int c = 0; c < 256; ++c) chunk.codes[row][c] = nibble(g.qs, row, c);
   }
 }
 
 void take(const GroupQ6_K& g, Chunk& chunk) {
-  chunk.block = 16;
   for (int row = 0; row < 16; ++row) {
-    for (int b = 0; b < 16; ++b)
-      chunk.scales[b][row] = f16_to_float(g.d[row]) * static_cast<float>(g.scales[b][row]);
+    chunk.d[0][row] = f16_to_float(g.d[row]);
+    for (int b = 0; b < 16; ++b) chunk.scales[b][row] = g.scales[b][row];
     for (int c = 0; c < 256; ++c) {
       const int high = g.qh[c / 16][4 * row + c % 4] >> (c / 4 % 4 * 2) & 3;
       chunk.codes[row][c] = (nibble(g.ql, row, c) | high << 4) - 32;
@@ -57,8 +58,12 @@ void take(const GroupQ6_K& g, Chunk& chunk) {
 }
 
 void take(const GroupQ8_0* g, Chunk& chunk) {
+  chunk.is_super = false;
   for (int row = 0; row < 16; ++row) {
-    for (int b = 0; b < chunk.columns / 32; ++b) chunk.scales[b][row] = f16_to_float(g[b].d[row]);
+    for (int b = 0; b < chunk.columns / 32; ++b) {
+      chunk.scales[2 * b][row] = chunk.scales[2 * b + 1][row] = 1;
+      chunk.d[b][row] = f16_to_float(g[b].d[row]);
+    }
     for (int c = 0; c < chunk.columns; ++c)
       chunk.codes[row][c] = int{g[c / 32].qs[c % 32 / 4][4 * row + c % 4]};
   }
@@ -76,12 +81,20 @@ void take(QuantType type, const std::byte* group, std::size_t first_column, Chun
 }
 
 void add_products(const Chunk& chunk, int row, const ActivationChunk& x, float& y) {
-  for (int at = 0; at < chunk.columns; at += chunk.block) {
+  float a = 0, b = 0;
+  for (int block = 0; block < chunk.columns / 32; ++block) {
     std::int32_t dot = 0;
-    for (int c = at; c < at + chunk.block; ++c) dot += chunk.codes[row][c] * x.codes[c];
-    y = std::fma(static_cast<float>(dot), chunk.scales[at / chunk.block][row] * x.scales[at / 32], y);
-    if (chunk.has_mins) y = std::fma(-chunk.mins[at / 32][row], x.sums[at / 32], y);
+    for (int c = 32 * block; c < 32 * (block + 1); ++c)
+      dot += chunk.scales[c / 16][row] * chunk.codes[row][c] * x.codes[c];
+    if (chunk.is_super) {
+      a = std::fma(static_cast<float>(dot), x.scales[block], a);
+    } else {
+      y = std::fma(static_cast<float>(dot), chunk.d[block][row] * x.scales[block], y);
+    }
+    if (chunk.has_mins) b = std::fma(static_cast<float>(chunk.mins[block][row]), x.sums[block], b);
   }
+  if (chunk.is_super) y = std::fma(chunk.d[0][row], a, y);
+  if (chunk.has_mins) y = std::fma(-chunk.dmin[row], b, y);
 }
 
 // The code of the largest of 32 values, 127 … 124, that makes the sum of squared errors least: 8 partial sums
@@ -132,8 +145,8 @@ void quantize_row(const float* x, const QuantizedRows& out, std::size_t token) {
       chunk.codes[inner + i] = static_cast<std::int8_t>(code);
       sums[i / 16] += code;
     }
-    chunk.code_sums[inner / 16] = sums[0];
-    chunk.code_sums[inner / 16 + 1] = sums[1];
+    chunk.code_sums[inner / 16] = static_cast<std::int16_t>(sums[0]);
+    chunk.code_sums[inner / 16 + 1] = static_cast<std::int16_t>(sums[1]);
     chunk.scales[inner / 32] = scale;
     chunk.sums[inner / 32] = scale * static_cast<float>(sums[0] + sums[1]);
   }

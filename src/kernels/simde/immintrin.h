@@ -47,9 +47,10 @@ inline __m512 floats_of_halves(const __m256i& a) {
   const auto x = lanes<std::uint16_t, 16>(a);
   return sixteen<__m512>([&](std::size_t i) { return f16_to_float(x[i]); });
 }
-template <class Byte>
-__m512i integers_of_bytes(const __m128i& a) {
-  const auto x = lanes<Byte, 16>(a);
+/// Of sixteen bytes or words.
+template <class Value, class Vector>
+__m512i integers_of(const Vector& a) {
+  const auto x = lanes<Value, 16>(a);
   return sixteen<__m512i>([&](std::size_t i) { return std::int32_t{x[i]}; });
 }
 
@@ -62,5 +63,6 @@ __m512i integers_of_bytes(const __m128i& a) {
 #define _mm512_fnmadd_ps(a, b, c) wring::kernels::fused(-1.0F, a, b, c)
 #define _mm512_cvtepi32_ps(a) wring::kernels::floats_of_integers(a)
 #define _mm512_cvtph_ps(a) wring::kernels::floats_of_halves(a)
-#define _mm512_cvtepi8_epi32(a) wring::kernels::integers_of_bytes<std::int8_t>(a)
-#define _mm512_cvtepu8_epi32(a) wring::kernels::integers_of_bytes<std::uint8_t>(a)
+#define _mm512_cvtepi8_epi32(a) wring::kernels::integers_of<std::int8_t>(a)
+#define _mm512_cvtepu8_epi32(a) wring::kernels::integers_of<std::uint8_t>(a)
+#define _mm512_cvtepi16_epi32(a) wring::kernels::integers_of<std::int16_t>(a)
