@@ -10,6 +10,7 @@
 #include "cli/open.h"
 #include "lab/machine.h"
 #include "lab/speed.h"
+#include "lab/step_cost.h"
 
 namespace wring::cli {
 namespace {
@@ -22,6 +23,7 @@ struct BenchOptions {
   std::string kv;
   std::vector<std::string> models;
   lab::SpeedProtocol protocol;
+  std::vector<int> steps;
 };
 
 engine::EngineOptions engine_options(const BenchOptions& o) {
@@ -31,6 +33,29 @@ engine::EngineOptions engine_options(const BenchOptions& o) {
     throw Error(ErrorCode::kUsage, "exact mode keeps keys and values in f32", "--kv", "use --compute packed");
   options.kv_type = *formats::quant_type_from_name(o.kv);
   return options;
+}
+
+/// Each model's steps of some positions, after the first prompt length.
+std::string add_steps(const BenchOptions& o, const std::vector<engine::Engine*>& engines, ordered_json& out) {
+  std::string text = fmt::format("\n{:32} {:>6} {:>9} {:>24} {:>24}\n", "a step of some positions", "after",
+                                 "positions", "ms", "in steps of one");
+  for (std::size_t m = 0; m < engines.size(); ++m) {
+    const auto costs =
+        lab::measure_steps(*engines[m], o.protocol.prompts[0], o.steps, o.protocol.runs, terminal_progress());
+    for (const lab::StepCost& cost : costs) {
+      out["steps"].push_back({{"model", o.models[m]},
+                              {"prompt", o.protocol.prompts[0]},
+                              {"positions", cost.positions},
+                              {"ms", to_json(cost.ms)},
+                              {"times_one", to_json(cost.times_one)}});
+      text +=
+          fmt::format("{:32} {:>6} {:>9} {:>24} {:>24}\n", o.models[m], o.protocol.prompts[0], cost.positions,
+                      fmt::format("{:.2f} [{:.2f}, {:.2f}]", cost.ms.median, cost.ms.low, cost.ms.high),
+                      fmt::format("{:.2f} [{:.2f}, {:.2f}]", cost.times_one.median, cost.times_one.low,
+                                  cost.times_one.high));
+    }
+  }
+  return text;
 }
 
 void run(const BenchOptions& o) {
@@ -103,6 +128,7 @@ void run(const BenchOptions& o) {
   text += fmt::format(
       "median [min, max] of {} runs after {} warm-ups, models interleaved; peak memory of the process {}\n",
       o.protocol.runs, o.protocol.warmups, human_bytes(static_cast<double>(peak_bytes)));
+  if (!o.steps.empty()) text += add_steps(o, pointers, out);
   if (o.common.json) {
     print_json(out);
   } else {
@@ -129,6 +155,10 @@ void add_bench(CLI::App& app) {
       ->delimiter(',')
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  c->add_option("--steps", o->steps,
+                "also the cost of one step of so many positions (verifying a draft), as 1,5,6")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
   c->add_option("--runs", o->protocol.runs, "runs that count, after 2 warm-ups")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -16,18 +16,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using engine::TokenId;
 
-// The same for every model of one vocabulary: an LCG spreads the ids; which tokens they are does not change
-// the work.
-std::vector<TokenId> prompt_ids(int count, std::int64_t vocab_size, int salt) {
-  std::vector<TokenId> ids;
-  std::uint64_t x = 12345 + static_cast<std::uint64_t>(salt);
-  for (int i = 0; i < count; ++i) {
-    x = x * 6364136223846793005ULL + 1442695040888963407ULL;
-    ids.push_back(static_cast<TokenId>((x >> 33) % static_cast<std::uint64_t>(vocab_size)));
-  }
-  return ids;
-}
-
 struct Sample {
   double ttft_ms, prefill, decode;
 };
@@ -58,13 +46,24 @@ Sample run_once(engine::Engine& engine, int prompt, int batch, int generate, eng
           generate > 1 ? static_cast<double>(generate - 1) * batch / (total - all_first) : 0};
 }
 
+}  // namespace
+
+// An LCG spreads the ids; which tokens they are does not change the work.
+std::vector<TokenId> prompt_ids(int count, std::int64_t vocab_size, int salt) {
+  std::vector<TokenId> ids;
+  std::uint64_t x = 12345 + static_cast<std::uint64_t>(salt);
+  for (int i = 0; i < count; ++i) {
+    x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+    ids.push_back(static_cast<TokenId>((x >> 33) % static_cast<std::uint64_t>(vocab_size)));
+  }
+  return ids;
+}
+
 Spread spread_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
   return {(values[(n - 1) / 2] + values[n / 2]) / 2, values.front(), values.back()};
 }
-
-}  // namespace
 
 nlohmann::json to_json(const Spread& s) {
   return {{"median", s.median}, {"min", s.low}, {"max", s.high}};

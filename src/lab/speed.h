@@ -42,6 +42,12 @@ std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engin
 /// as above, naming both lengths.
 void check_speed_protocol(const SpeedProtocol& protocol, std::int64_t max_position_embeddings);
 
+/// The same ids for every model of one vocabulary; `salt` makes other ones.
+std::vector<engine::TokenId> prompt_ids(int count, std::int64_t vocab_size, int salt);
+
+/// Precondition: not empty.
+Spread spread_of(std::vector<double> values);
+
 /// {"median","min","max"}
 nlohmann::json to_json(const Spread& spread);
 

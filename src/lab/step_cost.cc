@@ -1,0 +1,71 @@
+#include "lab/step_cost.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace wring::lab {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using engine::TokenId;
+
+constexpr int kRepeats = 8;  // steps in a row of one size: the median of a step is of many
+
+class Sequence {
+ public:
+  Sequence(engine::Engine& engine, int prompt, int longest)
+      : engine_(engine),
+        id_(engine.add_sequence()),
+        ids_(prompt_ids(std::max(prompt, longest), engine.model().spec().vocab_size, 0)) {
+    step(prompt, engine::Logits::kLast);
+    engine_.commit(id_, prompt);
+  }
+  ~Sequence() { engine_.remove_sequence(id_); }
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
+
+  /// Milliseconds of a step of `positions`, which are dropped.
+  double time(int positions) {
+    const Clock::time_point start = Clock::now();
+    for (int i = 0; i < kRepeats; ++i) step(positions, engine::Logits::kAll);
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / kRepeats;
+  }
+
+ private:
+  void step(int positions, engine::Logits logits) {
+    engine_.step(
+        {{{id_, engine_.length(id_), std::span(ids_).first(static_cast<std::size_t>(positions)), logits}}});
+  }
+
+  engine::Engine& engine_;
+  engine::SequenceId id_;
+  std::vector<TokenId> ids_;
+};
+
+}  // namespace
+
+std::vector<StepCost> measure_steps(engine::Engine& engine, int prompt, const std::vector<int>& positions,
+                                    int runs, ProgressSink& progress) {
+  const int longest = *std::ranges::max_element(positions);
+  check_speed_protocol({.prompts = {prompt}, .generate = longest},
+                       engine.model().config().max_position_embeddings);
+  Sequence sequence(engine, prompt, longest);
+  std::vector<std::vector<double>> ms(positions.size()), ratios(positions.size());
+  for (const int n : positions) sequence.time(n);  // warm-up: workspaces grow
+  for (int run = 0; run < runs; ++run) {
+    progress.throw_if_cancelled();
+    progress.update("timing steps", static_cast<std::uint64_t>(run), static_cast<std::uint64_t>(runs),
+                    "rounds");
+    for (std::size_t i = 0; i < positions.size(); ++i) {
+      const double one = sequence.time(1);
+      ms[i].push_back(positions[i] == 1 ? one : sequence.time(positions[i]));
+      ratios[i].push_back(ms[i].back() / one);
+    }
+  }
+  std::vector<StepCost> costs;
+  for (std::size_t i = 0; i < positions.size(); ++i)
+    costs.push_back({positions[i], spread_of(std::move(ms[i])), spread_of(std::move(ratios[i]))});
+  return costs;
+}
+
+}  // namespace wring::lab
