@@ -14,6 +14,7 @@ namespace {
 // Queries of one attention task: enough to reuse each loaded key, few enough to share a prompt among threads.
 constexpr std::int64_t kTaskQueries = 32;
 // Rows of element-wise work handed to a thread at a time.
+constexpr std::int64_t kFewRows = 8;  // up to here reading the weights takes longer than the products
 constexpr std::size_t kRowsPerPiece = 8;
 
 std::size_t z(std::int64_t n) {
@@ -264,15 +265,20 @@ void Forward::multiply(const RowBuffer& x, std::int64_t rows, std::initializer_l
     pieces += p.map->pieces();
   }
   input_.take(x, z(rows), std::span(forms, n), *pool_);
-  // One parallel section for all of them: a small matrix alone would leave threads waiting.
-  pool_->for_pieces(pieces, 1, [&](std::size_t begin, std::size_t end, int worker) {
-    for (std::size_t i = begin; i < end; ++i) {
-      std::size_t piece = i;
-      const Product* p = products.begin();
-      for (; piece >= p->map->pieces(); ++p) piece -= p->map->pieces();
-      p->map->apply(piece, input_, *p->y, linear_scratch_[z(worker)]);
-    }
-  });
+  // One parallel section for all of them: a small matrix alone would leave threads waiting. A few rows meet
+  // each weight so briefly that memory should be read in long stretches: about four pieces at a time.
+  const std::size_t threads = z(pool_->threads());
+  const std::size_t rounds =
+      rows > kFewRows ? pieces : threads * std::max<std::size_t>(1, pieces / (4 * threads));
+  pool_->for_pieces(pieces, (pieces + rounds - 1) / rounds,
+                    [&](std::size_t begin, std::size_t end, int worker) {
+                      for (std::size_t i = begin; i < end; ++i) {
+                        std::size_t piece = i;
+                        const Product* p = products.begin();
+                        for (; piece >= p->map->pieces(); ++p) piece -= p->map->pieces();
+                        p->map->apply(piece, input_, *p->y, linear_scratch_[z(worker)]);
+                      }
+                    });
 }
 
 void Forward::add_residual(std::int64_t rows) {

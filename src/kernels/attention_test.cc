@@ -234,5 +234,26 @@ TEST(Attention, OutputBetweenHeadsIsLeftAlone) {
   }
 }
 
+TEST(StoreKv, EveryLevelStoresTheSameBits) {
+  for (const auto type : {formats::QuantType::kF32, formats::QuantType::kF16, formats::QuantType::kBF16}) {
+    for (const int dim : {1, 8, 20, 64, 131}) {
+      const auto n = static_cast<std::size_t>(dim);
+      std::vector<float> k = random_values(n, 21, 1e6F), v = random_values(n, 22, 1e6F);
+      k[n / 2] = INFINITY;
+      v[n / 3] = NAN;
+      const auto stored = [&](const KernelTable& table) {
+        std::vector<std::byte> pages(2 * kPageTokens * n * sizeof(float), std::byte{0x5A});
+        std::byte* v_page = pages.data() + kPageTokens * n * sizeof(float);
+        for (const int slot : {0, 17, kPageTokens - 1})
+          table.store_kv(type, k.data(), v.data(), dim, dim, slot, pages.data(), v_page);
+        return pages;
+      };
+      for (const Level& level : levels())
+        EXPECT_EQ(stored(*level.table), stored(reference()))
+            << level.name << ' ' << formats::name_of(type) << ' ' << dim;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace wring::kernels

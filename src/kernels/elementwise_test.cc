@@ -179,6 +179,12 @@ TEST(Elementwise, FmaLoopCountsItsWork) {
     EXPECT_EQ(level.table->fma_loop(1000, &sink), 1000 * one) << level.name;
     std::int32_t bytes = 0;
     EXPECT_EQ(level.table->byte_loop(1000, &bytes), 1000 * level.table->byte_loop(1, &bytes)) << level.name;
+    for (const std::size_t at : {0, 1, 200, 383}) {
+      std::vector<float> x(384, -2.0F);
+      x[at] = -1.0F;
+      EXPECT_EQ(level.table->read_loop(x.data(), x.size()), -1.0F) << level.name << ' ' << at;
+      EXPECT_EQ(reference().read_loop(x.data(), x.size()), -1.0F) << at;
+    }
     EXPECT_NEAR(std::remainder(sink, 2.0F), 0.0F, 1e-3) << level.name;  // each chain ends at 2
   }
 }

@@ -163,6 +163,9 @@ struct Emulated {
     return x == x ? x : std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) | 0x00400000U);
   }
   static float f16_to_float(std::uint16_t bits) { return quiet(wring::f16_to_float(bits)); }
+  static void store_f16(std::uint16_t* p, const F& a) {
+    for (int i = 0; i < 16; ++i) p[i] = float_to_f16(a.at[i]);
+  }
   static F load_f16(const void* p) {
     return each([&](int i) { return f16_to_float(half(p, i)); });
   }

@@ -125,6 +125,8 @@ struct KernelTable {
   std::size_t (*fma_loop)(std::size_t rounds, float* sink);
   /// The same for the multiply-adds of bytes that packed mode is made of.
   std::size_t (*byte_loop)(std::size_t rounds, std::int32_t* sink);
+  /// The largest of n floats, n % 128 == 0: reads memory as fast as this level can.
+  float (*read_loop)(const float* x, std::size_t n);
 };
 
 /// The table of one level. Precondition: the CPU has it.

@@ -20,16 +20,6 @@ double seconds_since(Clock::time_point start) {
 // Larger than any last-level cache that two cores share, small enough for every machine.
 constexpr std::size_t kReadBytes = std::size_t{512} << 20;
 
-std::uint64_t read_all(const std::uint64_t* words, std::size_t count) {
-  std::uint64_t sums[8] = {};
-  for (std::size_t i = 0; i + 8 <= count; i += 8) {
-    for (std::size_t j = 0; j < 8; ++j) sums[j] ^= words[i + j];
-  }
-  std::uint64_t all = 0;
-  for (const std::uint64_t s : sums) all ^= s;
-  return all;
-}
-
 struct alignas(64) Sink {
   float value = 0;
   std::int32_t integer = 0;
@@ -52,25 +42,21 @@ double rate(ThreadPool& pool, F&& loop) {
 MachinePeaks measure_peaks(ThreadPool& pool, double seconds) {
   MachinePeaks peaks;
   const auto threads = static_cast<std::size_t>(pool.threads());
-  const std::size_t words = kReadBytes / sizeof(std::uint64_t) / threads / 8 * 8;
-  AlignedBuffer<std::uint64_t> buffer(words * threads);
-  pool.run([&](int worker) {
-    std::fill_n(buffer.data() + static_cast<std::size_t>(worker) * words, words,
-                static_cast<std::uint64_t>(worker) + 1);
-  });
-  std::vector<std::uint64_t> results(threads *
-                                     8);  // a cache line each; keeps the reads from being optimised away
+  const std::size_t floats = kReadBytes / sizeof(float) / threads / 128 * 128;
+  AlignedBuffer<float> buffer(floats * threads);
+  const auto part = [&](int worker) { return buffer.data() + static_cast<std::size_t>(worker) * floats; };
+  pool.run([&](int worker) { std::fill_n(part(worker), floats, static_cast<float>(worker)); });
   const kernels::KernelTable& table = kernels::kernels();
   std::vector<Sink> sinks(threads);
   const Clock::time_point start = Clock::now();
   do {
     Clock::time_point t = Clock::now();
     pool.run([&](int worker) {
-      const auto w = static_cast<std::size_t>(worker);
-      results[w * 8] ^= read_all(buffer.data() + w * words, words);
+      sinks[static_cast<std::size_t>(worker)].value = table.read_loop(part(worker), floats);
     });
-    peaks.read_bandwidth_gbps = std::max(peaks.read_bandwidth_gbps,
-                                         static_cast<double>(words * threads * 8) / seconds_since(t) / 1e9);
+    peaks.read_bandwidth_gbps =
+        std::max(peaks.read_bandwidth_gbps,
+                 static_cast<double>(floats * threads * sizeof(float)) / seconds_since(t) / 1e9);
     const double fp32 = rate(pool, [&](std::size_t w) { return table.fma_loop(100'000, &sinks[w].value); });
     peaks.fp32_gmacs = std::max(peaks.fp32_gmacs, fp32);
     const double int8 =

@@ -96,6 +96,9 @@ struct Vec : EightLanes {
         _mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p))), 16));
   }
   static float f16_to_float(std::uint16_t bits) { return _cvtsh_ss(bits); }
+  static void store_f16(std::uint16_t* p, F a) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT));
+  }
   static F load_f16(const void* p) {
     return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(p)));
   }

@@ -99,4 +99,13 @@ std::size_t fma_loop(std::size_t rounds, float* sink) {
   return rounds * 16;
 }
 
+float read_loop(const float* x, std::size_t n) {
+  float highest[8];
+  std::fill_n(highest, 8, x[0]);
+  for (std::size_t i = 0; i < n; i += 8) {
+    for (std::size_t j = 0; j < 8; ++j) highest[j] = highest[j] > x[i + j] ? highest[j] : x[i + j];
+  }
+  return *std::max_element(highest, highest + 8);
+}
+
 }  // namespace wring::kernels::scalar

@@ -26,5 +26,6 @@ void attention(const AttentionArgs& args);
 double log_sum_exp(const float* x, std::size_t n);
 std::size_t fma_loop(std::size_t rounds, float* sink);
 std::size_t byte_loop(std::size_t rounds, std::int32_t* sink);
+float read_loop(const float* x, std::size_t n);
 
 }  // namespace wring::kernels::scalar

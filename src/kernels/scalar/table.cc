@@ -28,6 +28,7 @@ const KernelTable& table() {
       .log_sum_exp = log_sum_exp,
       .fma_loop = fma_loop,
       .byte_loop = byte_loop,
+      .read_loop = read_loop,
   };
   return kTable;
 }

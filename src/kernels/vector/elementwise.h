@@ -158,6 +158,21 @@ struct Elementwise {
     *sink = V::max_of(total);
     return rounds * kChains * V::kLanes;
   }
+
+  static float read_loop(const float* x, std::size_t n) {
+    constexpr std::size_t kChains = 8;
+    F acc[kChains];
+#pragma GCC unroll 8
+    for (F& highest : acc) highest = V::set(x[0]);
+    for (std::size_t i = 0; i < n; i += kChains * V::kLanes) {
+#pragma GCC unroll 8
+      for (std::size_t chain = 0; chain < kChains; ++chain)
+        acc[chain] = V::max(acc[chain], V::load(x + i + chain * V::kLanes));
+    }
+#pragma GCC unroll 8
+    for (const F& highest : acc) acc[0] = V::max(acc[0], highest);
+    return V::max_of(acc[0]);
+  }
 };
 
 }  // namespace wring::kernels::vector

@@ -6,6 +6,7 @@
 #include "kernels/vector/dequantize.h"
 #include "kernels/vector/elementwise.h"
 #include "kernels/vector/matmul.h"
+#include "kernels/vector/store_kv.h"
 
 namespace wring::kernels::vector {
 
@@ -37,10 +38,11 @@ constexpr KernelTable make_table(Isa isa, PackedFunctions packed) {
       .rope_half = Elementwise<V>::rope_half,
       .rope_pairs = Elementwise<V>::rope_pairs,
       .attention = attention<V>,
-      .store_kv = scalar::store_kv,
+      .store_kv = store_kv<V>,
       .log_sum_exp = Elementwise<V>::log_sum_exp,
       .fma_loop = Elementwise<V>::fma_loop,
       .byte_loop = packed.byte_loop,
+      .read_loop = Elementwise<V>::read_loop,
   };
 }
 
