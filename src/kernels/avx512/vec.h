@@ -27,6 +27,7 @@ struct Vec : EightLanes {
 
   static F zero() { return _mm512_setzero_ps(); }
   static F set(float value) { return _mm512_set1_ps(value); }
+  static F padding() { return set(-0.0F); }
   static F load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
   static F load_first(const float* p, int n) { return _mm512_maskz_loadu_ps(range(0, n), p); }
