@@ -118,8 +118,8 @@ TEST(Bf16, EveryShapeGivesTheReferencesBitsAndATokenAloneGivesTheSame) {
 }
 
 TEST(Bf16, ErrorStaysWithinTheBoundsOfRoundingAndOfSixteenPartialSums) {
-  // Rounding an activation moves it by at most 2^-8 of itself; then chains of k/16 fused steps and a tree of 4
-  // additions, in float32. Values are far from subnormals here.
+  // Rounding an activation moves it by at most 2^-8 of itself; then chains of k/16 fused steps and a tree of
+  // 4 additions, in float32. Values are far from subnormals here.
   for (const std::size_t k : kSizes) {
     constexpr std::size_t kRows = 7, kTokens = 5;
     std::mt19937 generator(3);

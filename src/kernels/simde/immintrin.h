@@ -61,8 +61,14 @@ inline __m256i bf16s_of_floats(const __m512& a) {
   const auto x = lanes<float, 16>(a);
   return vector_of<__m256i>([&](std::size_t i) { return scalar::rounded_to_bf16(x[i]); });
 }
-inline __m512 masked_load(unsigned mask, const float* p) {
-  return vector_of<__m512>([&](std::size_t i) { return (mask >> i & 1U) != 0 ? p[i] : 0.0F; });
+/// p needs no alignment.
+inline __m512 masked_load(unsigned mask, const void* p) {
+  return vector_of<__m512>([&](std::size_t i) {
+    float value = 0;
+    if ((mask >> i & 1U) != 0)
+      std::memcpy(&value, static_cast<const char*>(p) + i * sizeof(value), sizeof(value));
+    return value;
+  });
 }
 inline void masked_store(float* p, unsigned mask, const __m512& a) {
   const auto x = lanes<float, 16>(a);
