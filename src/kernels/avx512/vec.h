@@ -39,8 +39,11 @@ struct Vec : EightLanes {
   static F div(F a, F b) { return _mm512_div_ps(a, b); }
   static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
   /// sum = fma(a, b, sum), in its register: left to itself, GCC 12 loads operands twice and spills sums in
-  /// the unrolled loops.
-  static void accumulate(F& sum, F a, F b) { asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b)); }
+  /// the unrolled loops. A template, so that compilers without these registers (over SIMDe) do not look in.
+  template <class Floats>
+  static void accumulate(Floats& sum, Floats a, Floats b) {
+    asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  }
   static F max(F a, F b) { return _mm512_max_ps(a, b); }
   static F negate(F a) { return _mm512_xor_ps(a, set(-0.0F)); }
   static F abs(F a) { return _mm512_andnot_ps(set(-0.0F), a); }
