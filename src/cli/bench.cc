@@ -35,6 +35,24 @@ engine::EngineOptions engine_options(const BenchOptions& o) {
   return options;
 }
 
+struct Peak {
+  std::string_view name;
+  double gmacs;
+};
+
+// What the model's products could reach.
+Peak peak_of(engine::Products products, const lab::MachinePeaks& peaks) {
+  switch (products) {
+    case engine::Products::kBytes:
+      return {"int8", peaks.int8_gmacs};
+    case engine::Products::kHalves:
+      return {"bf16", peaks.bf16_gmacs};
+    case engine::Products::kFloats:
+      break;
+  }
+  return {"fp32", peaks.fp32_gmacs};
+}
+
 /// Each model's steps of some positions, after the first prompt length.
 std::string add_steps(const BenchOptions& o, const std::vector<engine::Engine*>& engines, ordered_json& out) {
   std::string text = fmt::format("\n{:32} {:>6} {:>9} {:>24} {:>24}\n", "a step of some positions", "after",
@@ -80,48 +98,54 @@ void run(const BenchOptions& o) {
                       {"threads", engines.front()->pool().threads()},
                       {"read_bandwidth_gbps", peaks.read_bandwidth_gbps},
                       {"fp32_gmacs", peaks.fp32_gmacs},
+                      {"bf16_gmacs", peaks.bf16_gmacs > 0 ? ordered_json(peaks.bf16_gmacs) : ordered_json()},
                       {"int8_gmacs", peaks.int8_gmacs},
                       {"rows", ordered_json::array()}};
   std::string text = fmt::format(
-      "{} mode, {} cache, {}, {} threads; read bandwidth {:.1f} GB/s; multiply-adds: fp32 {:.1f} G/s, int8 "
+      "{} mode, {} cache, {}, {} threads; read bandwidth {:.1f} GB/s; multiply-adds: fp32 {:.1f} G/s, {}int8 "
       "{:.1f} G/s\n"
       "{:32} {:>6} {:>5} {:>22} {:>24} {:>10} {:>24} {:>12}\n",
       compute_mode_name(o.compute), kv, isa_name(choose_isa()), engines.front()->pool().threads(),
-      peaks.read_bandwidth_gbps, peaks.fp32_gmacs, peaks.int8_gmacs, "model", "prompt", "batch", "TTFT ms",
-      "prefill tokens/s", "of peak", "decode tokens/s", "of bandwidth");
+      peaks.read_bandwidth_gbps, peaks.fp32_gmacs,
+      peaks.bf16_gmacs > 0 ? fmt::format("bf16 {:.1f} G/s, ", peaks.bf16_gmacs) : "", peaks.int8_gmacs,
+      "model", "prompt", "batch", "TTFT ms", "prefill tokens/s", "of peak", "decode tokens/s",
+      "of bandwidth");
   for (std::size_t m = 0; m < models.size(); ++m) {
     for (const lab::SpeedRow& r : rows[m]) {
       const double gmacs = r.prefill_tokens_per_s.median * model::block_macs(models[m].spec()) / 1e9;
       // Every decode step reads all weights once, whatever the batch.
       const double read = r.decode_tokens_per_s.median / r.batch *
                           static_cast<double>(r.memory.streamed_bytes) / 1e9 / peaks.read_bandwidth_gbps;
-      const bool integers = engines[m]->uses_integers();
-      const double peak = integers ? peaks.int8_gmacs : peaks.fp32_gmacs;
-      out["rows"].push_back(
-          {{"model", o.models[m]},
-           {"prompt", r.prompt},
-           {"batch", r.batch},
-           {"ttft_ms", r.ttft_ms.median},
-           {"prefill_tokens_per_s", r.prefill_tokens_per_s.median},
-           {"decode_tokens_per_s", r.decode_tokens_per_s.median},
-           {"peak_rss_bytes", peak_bytes},
-           {"weights_bytes", r.memory.weights_bytes},
-           {"kv_bytes", r.memory.kv_bytes},
-           {"workspace_bytes", r.memory.workspace_bytes},
-           {"prefill_gmacs", gmacs},
-           {"prefill_share_of_fp32_peak", gmacs / peaks.fp32_gmacs},
-           {"prefill_share_of_int8_peak", integers ? ordered_json(gmacs / peaks.int8_gmacs) : ordered_json()},
-           {"decode_share_of_read_bandwidth", read},
-           {"spread",
-            {{"ttft_ms", to_json(r.ttft_ms)},
-             {"prefill_tokens_per_s", to_json(r.prefill_tokens_per_s)},
-             {"decode_tokens_per_s", to_json(r.decode_tokens_per_s)}}}});
+      const engine::Products products = engines[m]->products();
+      const Peak peak = peak_of(products, peaks);
+      const auto share_if = [&](engine::Products which) {
+        return products == which ? ordered_json(gmacs / peak.gmacs) : ordered_json();
+      };
+      out["rows"].push_back({{"model", o.models[m]},
+                             {"prompt", r.prompt},
+                             {"batch", r.batch},
+                             {"ttft_ms", r.ttft_ms.median},
+                             {"prefill_tokens_per_s", r.prefill_tokens_per_s.median},
+                             {"decode_tokens_per_s", r.decode_tokens_per_s.median},
+                             {"peak_rss_bytes", peak_bytes},
+                             {"weights_bytes", r.memory.weights_bytes},
+                             {"kv_bytes", r.memory.kv_bytes},
+                             {"workspace_bytes", r.memory.workspace_bytes},
+                             {"prefill_gmacs", gmacs},
+                             {"prefill_share_of_fp32_peak", gmacs / peaks.fp32_gmacs},
+                             {"prefill_share_of_bf16_peak", share_if(engine::Products::kHalves)},
+                             {"prefill_share_of_int8_peak", share_if(engine::Products::kBytes)},
+                             {"decode_share_of_read_bandwidth", read},
+                             {"spread",
+                              {{"ttft_ms", to_json(r.ttft_ms)},
+                               {"prefill_tokens_per_s", to_json(r.prefill_tokens_per_s)},
+                               {"decode_tokens_per_s", to_json(r.decode_tokens_per_s)}}}});
       const auto cell = [](const lab::Spread& s) {
         return fmt::format("{:.1f} [{:.1f}, {:.1f}]", s.median, s.low, s.high);
       };
       text += fmt::format("{:32} {:>6} {:>5} {:>22} {:>24} {:>10} {:>24} {:>11.0f}%\n", o.models[m], r.prompt,
                           r.batch, cell(r.ttft_ms), cell(r.prefill_tokens_per_s),
-                          fmt::format("{:.0f}% {}", gmacs / peak * 100, integers ? "int8" : "fp32"),
+                          fmt::format("{:.0f}% {}", gmacs / peak.gmacs * 100, peak.name),
                           cell(r.decode_tokens_per_s), read * 100);
     }
   }

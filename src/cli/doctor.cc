@@ -26,6 +26,8 @@ void run(const Common& common) {
     out["threads"] = pool.threads();
     out["read_bandwidth_gbps"] = peaks.read_bandwidth_gbps;
     out["fp32_gmacs"] = peaks.fp32_gmacs;
+    out["bf16_gmacs"] =
+        peaks.bf16_gmacs > 0 ? nlohmann::ordered_json(peaks.bf16_gmacs) : nlohmann::ordered_json();
     out["int8_gmacs"] = peaks.int8_gmacs;
     out["build"] = build_id();
     print_json(out);
@@ -33,10 +35,11 @@ void run(const Common& common) {
   }
   print(fmt::format(
       "CPU level       {}: {}\nthreads         {}\nread bandwidth  {:.1f} GB/s\nfp32 peak       {:.1f} G "
-      "multiply-adds/s\nint8 peak       {:.1f} G multiply-adds/s\n"
+      "multiply-adds/s\n{}int8 peak       {:.1f} G multiply-adds/s\n"
       "build           {}\n",
-      isa_name(isa), reason, pool.threads(), peaks.read_bandwidth_gbps, peaks.fp32_gmacs, peaks.int8_gmacs,
-      build_id()));
+      isa_name(isa), reason, pool.threads(), peaks.read_bandwidth_gbps, peaks.fp32_gmacs,
+      peaks.bf16_gmacs > 0 ? fmt::format("bf16 peak       {:.1f} G multiply-adds/s\n", peaks.bf16_gmacs) : "",
+      peaks.int8_gmacs, build_id()));
 }
 
 }  // namespace

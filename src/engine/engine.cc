@@ -27,7 +27,8 @@ struct Engine::State {
         pool(threads_or_default(options.threads)),
         cache(m.spec(), options.compute == ComputeMode::kExact ? formats::QuantType::kF32 : options.kv_type,
               options.kv_bytes),
-        forward(m, options.compute, cache, pool) {}
+        forward(m, options.compute, cache, pool,
+                options.kernels != nullptr ? *options.kernels : kernels::kernels()) {}
 
   const model::Model* model;
   ComputeMode compute;
@@ -107,8 +108,8 @@ const model::Model& Engine::model() const {
 ComputeMode Engine::compute_mode() const {
   return state_->compute;
 }
-bool Engine::uses_integers() const {
-  return state_->forward.uses_integers();
+Products Engine::products() const {
+  return state_->forward.products();
 }
 ThreadPool& Engine::pool() {
   return state_->pool;

@@ -4,7 +4,8 @@
 // that verification of drafts needs.
 //
 // The promise: a position's logits have the same bits whatever else is in the batch, however the prompt was
-// cut into steps, on any number of threads and on any CPU level (docs/ARCHITECTURE.md).
+// cut into steps, on any number of threads and (but for BF16 matrices in packed mode) on any CPU level
+// (docs/ARCHITECTURE.md).
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "engine/compute_mode.h"
 #include "engine/observer.h"
 #include "formats/quant_type.h"
+#include "kernels/kernel_table.h"
 #include "model/model.h"
 
 namespace wring::engine {
@@ -25,6 +27,8 @@ struct EngineOptions {
   std::uint64_t kv_bytes = 0;  // limit of the cache; 0: no limit but memory's
   /// Type of cached keys and values in packed mode: F32, F16 or BF16. Exact mode's are F32.
   formats::QuantType kv_type = formats::QuantType::kF16;
+  /// What to compute with; null: kernels::kernels(). It must outlive the engine.
+  const kernels::KernelTable* kernels = nullptr;
 };
 
 class Engine {
@@ -37,8 +41,8 @@ class Engine {
 
   const model::Model& model() const;
   ComputeMode compute_mode() const;
-  /// Whether any matrix is computed in integers.
-  bool uses_integers() const;
+  /// The fastest kind of product that any matrix is computed with.
+  Products products() const;
   ThreadPool& pool();
 
   SequenceId add_sequence();

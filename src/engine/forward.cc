@@ -23,8 +23,9 @@ std::size_t z(std::int64_t n) {
 
 }  // namespace
 
-Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool)
-    : model_(&model), mode_(mode), cache_(&cache), pool_(&pool), kernels_(&kernels::kernels()) {
+Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool,
+                 const kernels::KernelTable& table)
+    : model_(&model), mode_(mode), cache_(&cache), pool_(&pool), kernels_(&table), input_(table) {
   const model::ModelSpec& spec = model.spec();
   embedding_ = &model.weight(spec.embedding + ".weight");
   require_dequantize(*embedding_);
@@ -33,7 +34,7 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
     packed += packed_bytes(model.weight(use.linear->name + ".weight"), mode);
   arena_.reserve(packed + packed_bytes(model.weight(spec.head.name + ".weight"), mode));
   const auto linear = [&](const model::LinearSpec& l, InputForm form = InputForm::kCodes) {
-    return Linear(model, l, mode, form, arena_, pool);
+    return Linear(model, l, mode, form, arena_, pool, table);
   };
   for (const model::LayerSpec& l : spec.layers) {
     Layer layer;
@@ -66,7 +67,7 @@ void Forward::for_each_linear(F&& f) const {
 }
 
 Forward::Norm Forward::make_norm(const model::NormSpec& spec) {
-  return {read_vector(model_->weight(spec.name + ".weight")), spec.weight_offset, spec.eps};
+  return {read_vector(model_->weight(spec.name + ".weight"), *kernels_), spec.weight_offset, spec.eps};
 }
 
 void Forward::reserve(const RowPlan& plan) {
@@ -286,10 +287,10 @@ void Forward::add_residual(std::int64_t rows) {
   for_rows(rows, [&](std::size_t r) { kernels_->add(residual_.row(r), update_.row(r), hidden); });
 }
 
-bool Forward::uses_integers() const {
-  bool any = false;
-  for_each_linear([&](const Linear& l) { any = any || l.packed(); });
-  return any;
+Products Forward::products() const {
+  Products best = Products::kFloats;
+  for_each_linear([&](const Linear& l) { best = std::max(best, l.products()); });
+  return best;
 }
 
 std::uint64_t Forward::workspace_bytes() const {

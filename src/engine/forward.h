@@ -36,8 +36,9 @@ struct RowPlan {
 
 class Forward {
  public:
-  /// Resolves every weight that the spec names. `model`, `cache` and `pool` must outlive this.
-  Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool);
+  /// Resolves every weight that the spec names. What is passed must outlive this.
+  Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool,
+          const kernels::KernelTable& table);
 
   /// Makes room for a plan. The only part that allocates.
   void reserve(const RowPlan& plan);
@@ -45,7 +46,7 @@ class Forward {
   /// Computes the plan; returns the wanted logits. Precondition: reserve(plan) and pages for every position.
   Rows compute(const RowPlan& plan, ForwardObserver* observer) noexcept;
 
-  bool uses_integers() const;
+  Products products() const;
   std::uint64_t workspace_bytes() const;
   /// Bytes of weights: what is read where it is mapped, and the arenas of packed matrices.
   std::uint64_t weights_bytes() const;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
@@ -10,7 +11,8 @@
 namespace wring::engine {
 namespace {
 
-// A panel of dequantized rows should stay in a core's second-level cache while all tokens pass over it.
+// A panel of rows, dequantized or of BF16, should stay in a core's second-level cache while all tokens pass
+// over it.
 constexpr std::size_t kPanelBytes = 128 << 10;
 // Rows that are dequantized before they meet a single token: enough for the kernel's streams.
 constexpr std::size_t kStreamedRows = 8;
@@ -44,16 +46,21 @@ void require_dequantize(const model::Weight& weight) {
               fmt::format("{}, tensor {}", weight.tensor->file, weight.tensor->name));
 }
 
-std::vector<float> read_vector(const model::Weight& weight) {
+std::vector<float> read_vector(const model::Weight& weight, const kernels::KernelTable& table) {
   require_dequantize(weight);
   std::vector<float> values(static_cast<std::size_t>(weight.columns));
-  kernels::kernels().dequantize(weight.type(), weight.tensor->data.data(), values.data(), values.size());
+  table.dequantize(weight.type(), weight.tensor->data.data(), values.data(), values.size());
   return values;
 }
 
 void LinearInput::reserve(InputForm form, std::size_t rows, std::size_t columns, int threads) {
   if (form == InputForm::kFloats) {
-    tiled_.reserve(kernels::tiled_floats(rows, kernels::kernels().tile_width, columns));
+    tiled_.reserve(kernels::tiled_floats(rows, table_->tile_width, columns));
+    return;
+  }
+  if (form == InputForm::kHalves) {
+    halves_.reserve(rows * columns);
+    tiled_halves_.reserve(kernels::tiled_floats(rows, table_->bf16->tile_width, (columns + 1) / 2));
     return;
   }
   chunks_.reserve(rows * kernels::chunks_of(columns));
@@ -64,7 +71,6 @@ void LinearInput::reserve(InputForm form, std::size_t rows, std::size_t columns,
 
 void LinearInput::take(const RowBuffer& x, std::size_t rows, std::span<const InputForm> forms,
                        ThreadPool& pool) {
-  const kernels::KernelTable& table = kernels::kernels();
   const auto k = static_cast<std::size_t>(x.columns());
   rows_ = rows;
   single_ = x.row(0);
@@ -73,15 +79,31 @@ void LinearInput::take(const RowBuffer& x, std::size_t rows, std::span<const Inp
   const auto asked = [&](InputForm form) { return std::ranges::find(forms, form) != forms.end(); };
   const bool twice = asked(InputForm::kTwoCodes), once = asked(InputForm::kCodes) || twice;
   const bool floats = asked(InputForm::kFloats) && rows > 1;
-  const std::size_t tile = table.tile_width;
+  if (asked(InputForm::kHalves)) take_halves(x, pool);
+  if (!once && !floats) return;
+  const std::size_t tile = table_->tile_width;
   pool.for_pieces((rows + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int worker) {
     const std::size_t first = begin * tile, last = std::min(rows, end * tile);
-    for (std::size_t r = first; once && r < last; ++r) table.quantize_row(x.row(r), codes_, r);
+    for (std::size_t r = first; once && r < last; ++r) table_->quantize_row(x.row(r), codes_, r);
     for (std::size_t r = first; twice && r < last; ++r)
       code_twice(x.row(r), r, errors_.row(static_cast<std::size_t>(worker)));
     if (floats) {
-      table.tile_tokens(x.row(first), x.stride(), last - first, k,
-                        tiled_.data() + kernels::tiled_floats(first, tile, k));
+      table_->tile_tokens(x.row(first), x.stride(), last - first, k,
+                          tiled_.data() + kernels::tiled_floats(first, tile, k));
+    }
+  });
+}
+
+void LinearInput::take_halves(const RowBuffer& x, ThreadPool& pool) {
+  const kernels::Bf16Dots& dots = *table_->bf16;
+  const auto k = static_cast<std::size_t>(x.columns());
+  const std::size_t tile = dots.tile_width;
+  pool.for_pieces((rows_ + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int) {
+    const std::size_t first = begin * tile, last = std::min(rows_, end * tile);
+    for (std::size_t r = first; r < last; ++r) dots.round(x.row(r), k, halves_.data() + r * k);
+    if (rows_ > 1) {
+      dots.tile_tokens(halves_.data() + first * k, k * sizeof(std::uint16_t), last - first, k,
+                       tiled_halves_.data() + kernels::tiled_floats(first, tile, k / 2));
     }
   });
 }
@@ -94,7 +116,7 @@ void LinearInput::code_twice(const float* row, std::size_t r, float* errors) {
     for (std::size_t i = 0; i < 32; ++i)
       errors[block + i] = row[block + i] - scale * static_cast<float>(chunk.codes[at + i]);
   }
-  kernels::kernels().quantize_row(errors, left_over_, r);
+  table_->quantize_row(errors, left_over_, r);
 }
 
 std::size_t packed_bytes(const model::Weight& weight, ComputeMode mode) {
@@ -107,15 +129,18 @@ std::size_t packed_bytes(const model::Weight& weight, ComputeMode mode) {
 }
 
 Linear::Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
-               PackedArena& arena, ThreadPool& pool)
-    : weight_(&model.weight(spec.name + ".weight")) {
+               PackedArena& arena, ThreadPool& pool, const kernels::KernelTable& table)
+    : table_(&table), weight_(&model.weight(spec.name + ".weight")) {
   if (const std::size_t bytes = packed_bytes(*weight_, mode); bytes > 0) {
     form_ = form;
     arena_ = arena.take(bytes);
+  } else if (mode == ComputeMode::kPacked && weight_->type() == formats::QuantType::kBF16 &&
+             table.bf16 != nullptr && columns() % 2 == 0) {
+    form_ = InputForm::kHalves;
   }
   if (!packed()) require_dequantize(*weight_);
   if (spec.bias) {
-    bias_ = read_vector(model.weight(spec.name + ".bias"));
+    bias_ = read_vector(model.weight(spec.name + ".bias"), table);
     if (const int head_dim = weight_->paired_head_dim; head_dim > 0) {
       const std::vector<float> stored = bias_;  // in the order of the weight's stored rows
       for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -132,9 +157,10 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
     pack(pool);
     release_mapped_pages(weight_->tensor->data);  // they lie in the arena now
   } else {
-    const std::size_t tile = kernels::kernels().tile_height;
-    panel_rows_ =
-        even_piece(rows(), std::max(kPanelBytes / (sizeof(float) * columns()), tile), tile, threads);
+    const bool halves = form_ == InputForm::kHalves;
+    const std::size_t tile = halves ? table.bf16->tile_height : table.tile_height;
+    const std::size_t value_bytes = halves ? sizeof(std::uint16_t) : sizeof(float);
+    panel_rows_ = even_piece(rows(), std::max(kPanelBytes / (value_bytes * columns()), tile), tile, threads);
   }
 }
 
@@ -153,6 +179,11 @@ void Linear::pack(ThreadPool& pool) {
   });
 }
 
+Products Linear::products() const {
+  if (packed()) return Products::kBytes;
+  return form_ == InputForm::kHalves ? Products::kHalves : Products::kFloats;
+}
+
 std::size_t Linear::payload_bytes() const {
   return packed() ? packed_bytes(*weight_, ComputeMode::kPacked) : weight_->tensor->data.size();
 }
@@ -160,13 +191,18 @@ std::size_t Linear::payload_bytes() const {
 void Linear::reserve(LinearScratch& scratch, std::size_t input_rows) const {
   if (form_ == InputForm::kTwoCodes) scratch.second.reserve(input_rows * panel_rows_);
   if (packed()) return;
-  const std::size_t tile = kernels::kernels().tile_height;
+  if (form_ == InputForm::kHalves) {
+    if (weight_->paired_head_dim > 0) scratch.rows.reserve(panel_rows_ * columns() / 2);
+    scratch.panel.reserve(kernels::tiled_floats(panel_rows_, table_->bf16->tile_height, columns() / 2));
+    return;
+  }
+  const std::size_t tile = table_->tile_height;
   scratch.rows.reserve(std::max(tile, kStreamedRows) * whole_lines(columns()));
   scratch.panel.reserve(kernels::tiled_floats(panel_rows_, tile, columns()));
 }
 
 void Linear::apply(std::size_t piece, const LinearInput& x, RowBuffer& y, LinearScratch& scratch) const {
-  const kernels::KernelTable& table = kernels::kernels();
+  const kernels::KernelTable& table = *table_;
   const std::size_t begin = piece * panel_rows_, end = std::min(rows(), begin + panel_rows_);
   if (packed()) {
     const std::byte* groups =
@@ -179,6 +215,8 @@ void Linear::apply(std::size_t piece, const LinearInput& x, RowBuffer& y, Linear
       for (std::size_t t = 0; t < x.rows(); ++t)
         table.add(y.row(t) + begin, second + t * panel_rows_, end - begin);
     }
+  } else if (form_ == InputForm::kHalves) {
+    panel_of_halves(x, begin, end, y, scratch);
   } else {
     panel_of(x, begin, end, y, scratch);
   }
@@ -188,7 +226,7 @@ void Linear::apply(std::size_t piece, const LinearInput& x, RowBuffer& y, Linear
 
 void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
                       LinearScratch& scratch) const {
-  const kernels::KernelTable& table = kernels::kernels();
+  const kernels::KernelTable& table = *table_;
   const bool single = x.rows() == 1;
   const std::size_t k = columns(), stride = whole_lines(k), tile = single ? kStreamedRows : table.tile_height;
   if (single && is_stored_float(weight_->type()) && weight_->paired_head_dim == 0) {
@@ -212,6 +250,24 @@ void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, 
   if (!single) {
     table.matmul(scratch.panel.data(), end - begin, x.tiled(), x.rows(), k, y.row(0) + begin, y.stride());
   }
+}
+
+void Linear::panel_of_halves(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
+                             LinearScratch& scratch) const {
+  const kernels::Bf16Dots& dots = *table_->bf16;
+  const std::size_t k = columns(), row_bytes = weight_->row_bytes(), count = end - begin;
+  const std::byte* rows = weight_->row_data(static_cast<std::int64_t>(begin));
+  if (weight_->paired_head_dim > 0) {  // they lie in another order
+    auto* ordered = reinterpret_cast<std::byte*>(scratch.rows.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      std::memcpy(ordered + i * row_bytes, weight_->row_data(static_cast<std::int64_t>(begin + i)),
+                  row_bytes);
+    }
+    rows = ordered;
+  }
+  if (x.rows() == 1) return dots.matvec(rows, row_bytes, count, x.halves(), k, y.row(0) + begin);
+  dots.tile_rows(rows, row_bytes, count, k, scratch.panel.data());
+  dots.matmul(scratch.panel.data(), count, x.tiled_halves(), x.rows(), k, y.row(0) + begin, y.stride());
 }
 
 }  // namespace wring::engine

@@ -1,7 +1,8 @@
 // A linear map y = W x (+ bias) of a model, ready to be computed in one of the two modes. In packed mode a
 // matrix of a type that has integer kernels is moved once into an arena of interleaved rows
 // (kernels/packed.h); every other matrix, and all of them in exact mode, stay in the mapped file: a single
-// token reads F32, F16 and BF16 where they lie, else rows are dequantized panel by panel.
+// token reads F32, F16 and BF16 where they lie, else rows are dequantized panel by panel. Where the CPU
+// multiplies BF16 itself, packed mode takes BF16 rows as they are stored (kernels::Bf16Dots).
 #pragma once
 
 #include <cstddef>
@@ -23,11 +24,13 @@ enum class InputForm {
   kFloats,
   kCodes,     // packed mode's
   kTwoCodes,  // packed mode's, and what they leave over coded once more
+  kHalves,    // packed mode's for BF16 matrices: rounded to BF16
 };
 
 /// The rows that linear maps read, in the forms that the maps want, made once for all maps of a site.
 class LinearInput {
  public:
+  explicit LinearInput(const kernels::KernelTable& table) : table_(&table) {}
   /// Room for `rows` rows of at most `columns` in `form`, taken by `threads` threads.
   void reserve(InputForm form, std::size_t rows, std::size_t columns, int threads);
   /// Brings the first `rows` rows of x into `forms`. x must outlive the use.
@@ -38,16 +41,23 @@ class LinearInput {
   const float* single() const { return single_; }       // the plain row, where rows is 1
   kernels::QuantizedRows codes() const { return codes_; }
   kernels::QuantizedRows left_over() const { return left_over_; }
+  const float* tiled_halves() const { return tiled_halves_.data(); }  // for Bf16Dots; unless rows is 1
+  const std::uint16_t* halves() const { return halves_.data(); }      // plain rows, one after the other
   std::size_t bytes() const {
-    return tiled_.bytes() + chunks_.bytes() + more_chunks_.bytes() + errors_.bytes();
+    return tiled_.bytes() + chunks_.bytes() + more_chunks_.bytes() + errors_.bytes() + halves_.bytes() +
+           tiled_halves_.bytes();
   }
 
  private:
   void code_twice(const float* row, std::size_t r, float* errors);
+  void take_halves(const RowBuffer& x, ThreadPool& pool);
 
+  const kernels::KernelTable* table_;
   AlignedBuffer<float> tiled_;
   AlignedBuffer<kernels::ActivationChunk> chunks_, more_chunks_;
   RowBuffer errors_;  // a row a thread
+  AlignedBuffer<std::uint16_t> halves_;
+  AlignedBuffer<float> tiled_halves_;
   std::size_t rows_ = 0;
   const float* single_ = nullptr;
   kernels::QuantizedRows codes_ = {}, left_over_ = {};
@@ -55,7 +65,7 @@ class LinearInput {
 
 /// What one thread needs for itself.
 struct LinearScratch {
-  AlignedBuffer<float> rows;    // dequantized: a tile of them
+  AlignedBuffer<float> rows;    // dequantized: a tile of them; of BF16: a panel brought into order
   AlignedBuffer<float> panel;   // their tiles
   AlignedBuffer<float> second;  // a panel's product with what the codes left over
   std::size_t bytes() const { return rows.bytes() + panel.bytes() + second.bytes(); }
@@ -65,7 +75,7 @@ struct LinearScratch {
 void require_dequantize(const model::Weight& weight);
 
 /// The first row of a weight as float32: norms and biases. Errors: as above.
-std::vector<float> read_vector(const model::Weight& weight);
+std::vector<float> read_vector(const model::Weight& weight, const kernels::KernelTable& table);
 
 /// One piece of memory for all packed matrices of a model: rounded up to whole pages once, not for each.
 class PackedArena {
@@ -90,16 +100,18 @@ class Linear {
  public:
   Linear() = default;
   /// Where the matrix is packed, moves its rows into `arena` with the pool's threads and takes its input in
-  /// `form`, kCodes or kTwoCodes. `model` and `arena` must outlive this. Errors: kNotSupported for a type
-  /// that cannot be computed with.
+  /// `form`, kCodes or kTwoCodes; any other takes the form that its type asks for. `model`, `arena` and
+  /// `table` must outlive this. Errors: kNotSupported for a
+  /// type that cannot be computed with.
   Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
-         PackedArena& arena, ThreadPool& pool);
+         PackedArena& arena, ThreadPool& pool, const kernels::KernelTable& table);
 
   std::size_t rows() const { return static_cast<std::size_t>(weight_->rows); }
   std::size_t columns() const { return static_cast<std::size_t>(weight_->columns); }
   const model::Weight& weight() const { return *weight_; }
-  bool packed() const { return form_ != InputForm::kFloats; }
+  bool packed() const { return arena_ != nullptr; }
   InputForm input_form() const { return form_; }
+  Products products() const;
   /// Of the matrix as it is read: in the arena, or in the file.
   std::size_t payload_bytes() const;
 
@@ -113,11 +125,14 @@ class Linear {
   void pack(ThreadPool& pool);
   void panel_of(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
                 LinearScratch& scratch) const;
+  void panel_of_halves(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
+                       LinearScratch& scratch) const;
 
+  const kernels::KernelTable* table_ = nullptr;
   const model::Weight* weight_ = nullptr;
   std::vector<float> bias_;  // empty: none
   InputForm form_ = InputForm::kFloats;
-  std::byte* arena_ = nullptr;  // the packed rows
+  std::byte* arena_ = nullptr;  // the packed rows; null: not packed
   std::size_t panel_rows_ = 0;  // rows that a thread takes at a time
 };
 

@@ -52,6 +52,7 @@ struct Emulated {
   static F set(float value) {
     return each([&](int) { return value; });
   }
+  static F padding() { return set(-0.0F); }
   static F load(const float* p) {
     return each([&](int i) { return p[i]; });
   }

@@ -55,6 +55,29 @@ constexpr std::size_t tiled_floats(std::size_t count, std::size_t tile, std::siz
   return (count + tile - 1) / tile * tile * ((k + 15) / 16 * 16);
 }
 
+/// Packed mode's products of BF16 matrices on CPUs that multiply BF16 pairwise: k is even, and the pair of
+/// values 2i, 2i + 1 of a row meets partial sum i mod 16 in two steps (scalar/bf16_lane.h), subnormals
+/// counting as zero. The tree is the one above. A pair is handled as the 32 bits of one float: a row of k
+/// values is laid out as k / 2 floats are.
+struct Bf16Dots {
+  /// bf16[0, n): x rounded to the nearest (even).
+  void (*round)(const float* x, std::size_t n, std::uint16_t* bf16);
+
+  /// As KernelTable's, of BF16 rows in tiled_floats(..., k / 2) floats. row_bytes % 4 == 0, pointers need no
+  /// alignment.
+  std::size_t tile_height, tile_width;
+  void (*tile_rows)(const void* w, std::size_t row_bytes, std::size_t rows, std::size_t k, float* tiled);
+  void (*tile_tokens)(const void* x, std::size_t row_bytes, std::size_t tokens, std::size_t k, float* tiled);
+  void (*matmul)(const float* tiled_w, std::size_t rows, const float* tiled_x, std::size_t tokens,
+                 std::size_t k, float* y, std::size_t y_stride);
+  /// Bit for bit what matmul gives.
+  void (*matvec)(const void* w, std::size_t row_bytes, std::size_t rows, const std::uint16_t* x,
+                 std::size_t k, float* y);
+
+  /// As fma_loop.
+  std::size_t (*peak_loop)(std::size_t rounds, float* sink);
+};
+
 struct KernelTable {
   Isa isa;
 
@@ -85,6 +108,10 @@ struct KernelTable {
   /// y[t * y_stride + r] for r < rows, t < tokens, from groups of 16 rows (pack_group), 32-byte aligned.
   void (*packed_matmul)(formats::QuantType type, const std::byte* groups, std::size_t rows,
                         const QuantizedRows& x, std::size_t tokens, float* y, std::size_t y_stride);
+
+  /// Null where the CPU lacks such an instruction: BF16 is then computed as exact mode does, from floats. Not
+  /// bound to the levels' common bits.
+  const Bf16Dots* bf16;
 
   /// y = x · weight / sqrt(mean(x²) + eps), n values; x may be y. weight_offset is added to each weight first
   /// (Gemma: 1).
@@ -136,5 +163,8 @@ const KernelTable& kernels_for(Isa isa);
 const KernelTable& kernels();
 
 bool has_dequantize(formats::QuantType type);
+
+/// The reference of Bf16Dots in plain C++, for tests: no level's table has it.
+const Bf16Dots& bf16_reference();
 
 }  // namespace wring::kernels

@@ -12,8 +12,14 @@ const KernelTable& kernels_for(Isa isa) {
       break;
     case Isa::kAvx2:
       return avx2::table();
-    case Isa::kAvx512:
-      return avx512::table(cpu_info().avx512_vnni);
+    case Isa::kAvx512: {
+      static const KernelTable table = [] {
+        KernelTable t = avx512::table(cpu_info().avx512_vnni);
+        if (cpu_info().avx512_bf16) t.bf16 = &avx512::bf16_dots();
+        return t;
+      }();
+      return table;
+    }
   }
   return scalar::table();
 }

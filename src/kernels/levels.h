@@ -49,6 +49,9 @@ void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t
                    std::size_t tokens, float* y, std::size_t y_stride);
 std::size_t byte_loop(std::size_t rounds, std::int32_t* sink);
 
+/// For CPUs with AVX512_BF16.
+const Bf16Dots& bf16_dots();
+
 }  // namespace avx512
 
 }  // namespace wring::kernels

@@ -3,7 +3,8 @@
 #include <immintrin.h>
 
 #define avx512 simde_avx512
-#include "kernels/avx512/packed.cc"  // NOLINT(bugprone-suspicious-include): its source is what is tested
+#include "kernels/avx512/bf16.cc"    // NOLINT(bugprone-suspicious-include): its source is what is tested
+#include "kernels/avx512/packed.cc"  // NOLINT(bugprone-suspicious-include)
 #undef avx512
 
 namespace wring::kernels {
@@ -12,6 +13,7 @@ const KernelTable& simde_packed() {
   static const KernelTable table = [] {
     KernelTable t = kernels_for(Isa::kScalar);
     t.packed_matmul = simde_avx512::packed_matmul;
+    t.bf16 = &simde_avx512::bf16_dots();
     return t;
   }();
   return table;

@@ -59,6 +59,11 @@ MachinePeaks measure_peaks(ThreadPool& pool, double seconds) {
                  static_cast<double>(floats * threads * sizeof(float)) / seconds_since(t) / 1e9);
     const double fp32 = rate(pool, [&](std::size_t w) { return table.fma_loop(100'000, &sinks[w].value); });
     peaks.fp32_gmacs = std::max(peaks.fp32_gmacs, fp32);
+    if (table.bf16 != nullptr) {
+      const double bf16 =
+          rate(pool, [&](std::size_t w) { return table.bf16->peak_loop(100'000, &sinks[w].value); });
+      peaks.bf16_gmacs = std::max(peaks.bf16_gmacs, bf16);
+    }
     const double int8 =
         rate(pool, [&](std::size_t w) { return table.byte_loop(100'000, &sinks[w].integer); });
     peaks.int8_gmacs = std::max(peaks.int8_gmacs, int8);

@@ -1,4 +1,4 @@
-// What this machine can do at best, measured: read bandwidth, and multiply-adds of float32 and of bytes a
+// What this machine can do at best, measured: read bandwidth, and multiply-adds of float32, BF16 and bytes a
 // second. Every speed is also given as a share of these, so that figures from different machines compare.
 #pragma once
 
@@ -9,6 +9,7 @@ namespace wring::lab {
 struct MachinePeaks {
   double read_bandwidth_gbps = 0;  // 10⁹ bytes a second, all threads reading memory that no cache holds
   double fp32_gmacs = 0;           // 10⁹ float32 multiply-adds a second, all threads, from registers
+  double bf16_gmacs = 0;           // the same of BF16; 0: the CPU level does not multiply it
   double int8_gmacs = 0;           // the same of bytes, as packed mode's products use them
 };
 

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "quantize/testing.h"
 #include "quantize/write_gguf.h"
+#include "quantize/write_hf.h"
 
 namespace wring::quantize {
 namespace {
@@ -18,20 +19,43 @@ using engine::Logits;
 using engine::TokenId;
 using formats::QuantType;
 
-class PackedMode : public ::testing::TestWithParam<const char*> {
+/// A recipe, and whether the CPU multiplies BF16. No CPU of a test has to: the kernels are then scalar's with
+/// the reference of such a CPU's.
+struct Case {
+  const char* recipe;
+  bool bf16_dots;
+};
+
+const kernels::KernelTable& table_with_bf16() {
+  static const kernels::KernelTable table = [] {
+    kernels::KernelTable t = kernels::kernels_for(Isa::kScalar);
+    t.bf16 = &kernels::bf16_reference();
+    return t;
+  }();
+  return table;
+}
+
+class PackedMode : public ::testing::TestWithParam<Case> {
  protected:
   PackedMode() {
     for (int i = 0; i < 100; ++i) ids_.push_back((i * 7919 + i * i) % 96);
     testing::write_small_llama(scratch_ / "hf");
     const model::Model source = model::Model::open(scratch_ / "hf");
     ThreadPool pool(2);
+    const Recipe recipe = parse_recipe(GetParam().recipe);
     PlanOptions options;
-    options.deploy = true;
+    options.deploy = recipe.type != QuantType::kBF16;
     // Keys in another type than queries and values: one input in all forms.
-    options.keep.push_back(parse_keep_rule("*k_proj=bf16"));
-    QuantPlan plan = make_plan(source.spec(), parse_recipe(GetParam()), options);
+    if (options.deploy) options.keep.push_back(parse_keep_rule("*k_proj=bf16"));
+    QuantPlan plan = make_plan(source.spec(), recipe, options);
     settle_plan(plan, largest_magnitudes(source, plan, pool, silent_progress()));
     write_gguf(source, plan, nullptr, scratch_ / "m.gguf", pool, silent_progress());
+  }
+
+  static engine::EngineOptions packed_options() {
+    engine::EngineOptions options = {.compute = ComputeMode::kPacked};
+    if (GetParam().bf16_dots) options.kernels = &table_with_bf16();
+    return options;
   }
 
   std::vector<float> logits(engine::Engine& engine, std::size_t chunk) const {
@@ -52,12 +76,20 @@ class PackedMode : public ::testing::TestWithParam<const char*> {
   std::vector<TokenId> ids_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Recipes, PackedMode, ::testing::Values("q4_k", "q6_k", "q8_0"));
+INSTANTIATE_TEST_SUITE_P(Recipes, PackedMode,
+                         ::testing::Values(Case{"q4_k", false}, Case{"q6_k", false}, Case{"q8_0", false},
+                                           Case{"q4_k", true}, Case{"bf16", true}),
+                         [](const auto& test) {
+                           return std::string(test.param.recipe) + (test.param.bf16_dots ? "_bf16_dots" : "");
+                         });
 
 TEST_P(PackedMode, GivesTheSameBitsHoweverTheWorkIsCut) {
   const model::Model m = model::Model::open(scratch_ / "m.gguf");
-  engine::Engine one(m, {.compute = ComputeMode::kPacked, .threads = 1});
-  engine::Engine three(m, {.compute = ComputeMode::kPacked, .threads = 3});
+  engine::EngineOptions options = packed_options();
+  options.threads = 1;
+  engine::Engine one(m, options);
+  options.threads = 3;
+  engine::Engine three(m, options);
   const std::vector<float> whole = logits(one, 512);
   for (const std::size_t chunk : {1, 6, 7, 64}) EXPECT_EQ(logits(three, chunk), whole) << chunk;
 
@@ -74,7 +106,7 @@ TEST_P(PackedMode, GivesTheSameBitsHoweverTheWorkIsCut) {
 
 TEST_P(PackedMode, IsNearExactModeWithinTheActivationsRounding) {
   const model::Model m = model::Model::open(scratch_ / "m.gguf");
-  engine::Engine exact(m, {}), packed(m, {.compute = ComputeMode::kPacked});
+  engine::Engine exact(m, {}), packed(m, packed_options());
   const std::vector<float> a = logits(exact, 512), b = logits(packed, 512);
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -92,7 +124,9 @@ TEST_P(PackedMode, TheCacheIsInTheTypeThatWasAskedFor) {
   std::vector<float> values[3];
   const QuantType types[] = {QuantType::kF32, QuantType::kF16, QuantType::kBF16};
   for (int i = 0; i < 3; ++i) {
-    engine::Engine engine(m, {.compute = ComputeMode::kPacked, .kv_type = types[i]});
+    engine::EngineOptions of_type = packed_options();
+    of_type.kv_type = types[i];
+    engine::Engine engine(m, of_type);
     const engine::SequenceId s = engine.add_sequence();
     const engine::StepResult r = engine.step({{{s, 0, ids_, Logits::kLast}}});
     values[i].assign(r.logits.row(0).begin(), r.logits.row(0).end());
@@ -102,6 +136,56 @@ TEST_P(PackedMode, TheCacheIsInTheTypeThatWasAskedFor) {
   EXPECT_EQ(bytes[1], bytes[2]);
   EXPECT_NE(values[0], values[1]);
   EXPECT_NE(values[1], values[2]);
+}
+
+void write_bf16_hf(const model::Model& source, const std::filesystem::path& folder, ThreadPool& pool) {
+  QuantPlan plan = make_convert_plan(source.spec(), QuantType::kBF16, true, 1);
+  settle_plan(plan, largest_magnitudes(source, plan, pool, silent_progress()));
+  write_hf(source, plan, QuantType::kBF16, folder, pool, silent_progress());
+}
+
+TEST(PackedModeBf16, RowsInAnotherOrderGiveTheSameBits) {
+  // Query and key rows lie in pairs order in a GGUF file of this architecture.
+  testing::ScratchFolder scratch;
+  testing::write_small_llama(scratch / "f32");
+  const model::Model source = model::Model::open(scratch / "f32");
+  ThreadPool pool(2);
+  QuantPlan gguf = make_plan(source.spec(), parse_recipe("bf16"), {});
+  settle_plan(gguf, largest_magnitudes(source, gguf, pool, silent_progress()));
+  write_gguf(source, gguf, nullptr, scratch / "m.gguf", pool, silent_progress());
+  write_bf16_hf(source, scratch / "hf", pool);
+
+  const model::Model plain = model::Model::open(scratch / "hf"),
+                     paired = model::Model::open(scratch / "m.gguf");
+  ASSERT_GT(paired.weight("model.layers.0.self_attn.q_proj.weight").paired_head_dim, 0);
+  const engine::EngineOptions options = {
+      .compute = ComputeMode::kPacked, .threads = 2, .kernels = &table_with_bf16()};
+  engine::Engine a(plain, options), b(paired, options);
+  EXPECT_EQ(a.products(), engine::Products::kHalves);
+  EXPECT_EQ(b.products(), engine::Products::kHalves);
+  const std::vector<TokenId> ids = {5, 9, 20, 17, 3, 31, 0, 44};
+  const auto logits = [&](engine::Engine& engine, std::size_t count) {
+    const engine::StepResult r =
+        engine.step({{{engine.add_sequence(), 0, std::span(ids).first(count), Logits::kLast}}});
+    return std::vector<float>(r.logits.row(0).begin(), r.logits.row(0).end());
+  };
+  for (const std::size_t count : {std::size_t{1}, ids.size()})
+    EXPECT_EQ(logits(a, count), logits(b, count)) << count;
+}
+
+TEST(PackedModeBf16, ExactModeDoesNotKnowIt) {
+  testing::ScratchFolder scratch;
+  testing::write_small_llama(scratch / "f32");
+  const model::Model source = model::Model::open(scratch / "f32");
+  ThreadPool pool(2);
+  write_bf16_hf(source, scratch / "hf", pool);
+  const model::Model m = model::Model::open(scratch / "hf");
+  engine::Engine with(m, {.kernels = &table_with_bf16()}), without(m, {});
+  EXPECT_EQ(with.products(), engine::Products::kFloats);
+  const std::vector<TokenId> ids = {5, 9, 20};
+  const engine::StepResult a = with.step({{{with.add_sequence(), 0, ids, Logits::kLast}}});
+  const engine::StepResult b = without.step({{{without.add_sequence(), 0, ids, Logits::kLast}}});
+  EXPECT_TRUE(std::ranges::equal(a.logits.row(0), b.logits.row(0)));
 }
 
 }  // namespace

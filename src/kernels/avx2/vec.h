@@ -27,6 +27,7 @@ struct Vec : EightLanes {
 
   static F zero() { return _mm256_setzero_ps(); }
   static F set(float value) { return _mm256_set1_ps(value); }
+  static F padding() { return set(-0.0F); }  // of tokens in tiles: times 0 it is −0
   static F load(const float* p) { return _mm256_loadu_ps(p); }
   static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
   /// The first n lanes from memory (nothing beyond is touched), +0 in the others.

@@ -27,6 +27,7 @@ struct Vec : EightLanes {
 
   static F zero() { return _mm512_setzero_ps(); }
   static F set(float value) { return _mm512_set1_ps(value); }
+  static F padding() { return set(-0.0F); }
   static F load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
   static F load_first(const float* p, int n) { return _mm512_maskz_loadu_ps(range(0, n), p); }
@@ -38,8 +39,11 @@ struct Vec : EightLanes {
   static F div(F a, F b) { return _mm512_div_ps(a, b); }
   static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
   /// sum = fma(a, b, sum), in its register: left to itself, GCC 12 loads operands twice and spills sums in
-  /// the unrolled loops.
-  static void accumulate(F& sum, F a, F b) { asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b)); }
+  /// the unrolled loops. A template, so that compilers without these registers (over SIMDe) do not look in.
+  template <class Floats>
+  static void accumulate(Floats& sum, Floats a, Floats b) {
+    asm("vfmadd231ps %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+  }
   static F max(F a, F b) { return _mm512_max_ps(a, b); }
   static F negate(F a) { return _mm512_xor_ps(a, set(-0.0F)); }
   static F abs(F a) { return _mm512_andnot_ps(set(-0.0F), a); }

@@ -16,6 +16,7 @@ const KernelTable& table() {
       .matvec = matvec,
       .quantize_row = quantize_row,
       .packed_matmul = packed_matmul,
+      .bf16 = nullptr,
       .rms_norm = rms_norm,
       .add = add,
       .silu_mul = silu_mul,

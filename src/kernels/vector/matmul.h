@@ -5,6 +5,10 @@
 // lanes a tile is taken in two passes, first lanes 0 … 7 of each group, then 8 … 15: half a row tile stays in
 // the first-level cache while the tokens stream past it, and 4 rows by 3 tokens need 12 accumulators and 7
 // loads a 12 multiply-adds.
+//
+// A lane may also hold a pair of 16-bit floats (avx512/bf16.cc): k then counts pairs, and V::fma adds two
+// products. All that is asked of it is that a lane of zeros times one of V::padding() leaves every sum as it
+// is.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +32,7 @@ struct Matmul {
 
   /// `count` rows of k floats into tiles of T; missing floats become `pad`, missing rows 0.
   template <int T>
-  static void lay(const float* from, std::size_t stride, std::size_t count, std::size_t k, float pad,
-                  float* to) {
+  static void lay(const float* from, std::size_t stride, std::size_t count, std::size_t k, F pad, float* to) {
     const std::size_t groups = (k + 15) / 16;
     for (std::size_t tile = 0; tile < count; tile += T) {
       for (int pass = 0; pass < kPasses; ++pass) {
@@ -43,8 +46,7 @@ struct Matmul {
               V::store(to, V::load(from + row * stride + at));
             } else {
               const int n = at < k ? static_cast<int>(k - at) : 0;
-              V::store(to,
-                       V::select(V::range(0, n), V::load_first(from + row * stride + at, n), V::set(pad)));
+              V::store(to, V::select(V::range(0, n), V::load_first(from + row * stride + at, n), pad));
             }
           }
         }
@@ -53,12 +55,12 @@ struct Matmul {
   }
 
   static void tile_rows(const float* w, std::size_t stride, std::size_t rows, std::size_t k, float* tiled) {
-    lay<kRows>(w, stride, rows, k, 0.0F, tiled);
+    lay<kRows>(w, stride, rows, k, V::zero(), tiled);
   }
-  /// 0 · −0 is −0, the one product that changes no partial sum: not even one of −0.
+  /// V::padding() times 0 is −0, the one product that changes no partial sum: not even one of −0.
   static void tile_tokens(const float* x, std::size_t stride, std::size_t tokens, std::size_t k,
                           float* tiled) {
-    lay<kTokens>(x, stride, tokens, k, -0.0F, tiled);
+    lay<kTokens>(x, stride, tokens, k, V::padding(), tiled);
   }
 
   /// `groups` times one vector of each row and token into the sums `parts`, read first unless `fresh`. A

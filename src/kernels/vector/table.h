@@ -30,6 +30,7 @@ constexpr KernelTable make_table(Isa isa, PackedFunctions packed) {
       .matvec = Matmul<V>::matvec,
       .quantize_row = packed.quantize_row,
       .packed_matmul = packed.packed_matmul,
+      .bf16 = nullptr,
       .rms_norm = Elementwise<V>::rms_norm,
       .add = Elementwise<V>::add,
       .silu_mul = Elementwise<V>::silu_mul,
