@@ -77,6 +77,12 @@ build() { # VARIANT
   local variant=$1 build="$folder/$1" log="$folder/$1.log" flags=(-DGGML_NATIVE=ON)
   # Without GGML_NATIVE its defaults are AVX2, FMA, F16C and BMI2, and no more.
   [[ $variant == native ]] || flags=(-DGGML_NATIVE=OFF -DGGML_AVX512=OFF)
+  # Its AMX code dies of an invalid tile configuration where GCC builds it (llama.cpp's issue 20824), so that native
+  # means AVX-512 on CPUs that have AMX. The flags must stand behind -march=native to count.
+  if [[ $variant == native ]] && grep -q -m1 amx_int8 /proc/cpuinfo; then
+    flags+=("-DCMAKE_CXX_COMPILE_OBJECT=<CMAKE_CXX_COMPILER> <DEFINES> <INCLUDES> <FLAGS> \
+-mno-amx-tile -mno-amx-int8 -mno-amx-bf16 -o <OBJECT> -c <SOURCE>")
+  fi
   if [[ -f $build/built && $(<"$build/built") == "$stamp" ]]; then
     echo "$variant: built already"
     return

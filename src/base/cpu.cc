@@ -42,6 +42,7 @@ CpuInfo detect() {
   info.best = avx2 && avx512 ? Isa::kAvx512 : avx2 ? Isa::kAvx2 : Isa::kScalar;
   info.avx512_vnni = avx512 && __builtin_cpu_supports("avx512vnni");
   info.avx512_bf16 = avx512 && __builtin_cpu_supports("avx512bf16");
+  info.bf16_dots_pay = info.avx512_bf16 && __builtin_cpu_is("amd") != 0;
   return info;
 }
 

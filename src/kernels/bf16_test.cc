@@ -8,6 +8,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/floats.h"
+#include "kernels/levels.h"
 #include "kernels/test_support.h"
 
 namespace wring::kernels {
@@ -29,14 +30,12 @@ std::vector<Dots> all_dots() {
 #ifdef WRING_HAS_SIMDE
   found.push_back({"simde-avx512", simde_packed().bf16});
 #endif
-  for (const Level& level : levels()) {
-    if (level.table->bf16 != nullptr) found.push_back({level.name, level.table->bf16});
-  }
+  if (cpu_info().avx512_bf16) found.push_back({"cpu", &avx512::bf16_dots()});
   return found;
 }
 
 bool is_cpus(const Dots& level) {
-  return level.name == "avx512";
+  return level.name == "cpu";
 }
 
 /// Rows of BF16 whose stride is longer than they are, NaN beyond their ends, two bytes off alignment.

@@ -15,7 +15,7 @@ const KernelTable& kernels_for(Isa isa) {
     case Isa::kAvx512: {
       static const KernelTable table = [] {
         KernelTable t = avx512::table(cpu_info().avx512_vnni);
-        if (cpu_info().avx512_bf16) t.bf16 = &avx512::bf16_dots();
+        if (cpu_info().bf16_dots_pay) t.bf16 = &avx512::bf16_dots();
         return t;
       }();
       return table;
