@@ -152,8 +152,8 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
   const auto threads = static_cast<std::size_t>(pool.threads());
   if (packed()) {
     const std::size_t row_bytes = weight_->row_bytes();
-    panel_rows_ = even_piece(rows(), std::max<std::size_t>(kPackedPiece / row_bytes, kernels::kGroupRows),
-                             kernels::kGroupRows, threads);
+    constexpr std::size_t kTwoGroups = 2 * kernels::kGroupRows;  // AVX-512 takes them side by side
+    panel_rows_ = even_piece(rows(), std::max(kPackedPiece / row_bytes, kTwoGroups), kTwoGroups, threads);
     pack(pool);
     release_mapped_pages(weight_->tensor->data);  // they lie in the arena now
   } else {

@@ -30,33 +30,14 @@ std::size_t blocks_of(const QuantizedRows& x, std::size_t chunk) {
   return (left < kChunkColumns ? left : kChunkColumns) / 32;
 }
 
-// The memory works on the next chunk of G groups, group_bytes apart, while this one is multiplied: a share of
-// its lines for each tile.
-template <int G>
-class Ahead {
- public:
-  Ahead(const std::byte* next, std::size_t group_bytes, std::size_t bytes, std::size_t tiles)
-      : at_(reinterpret_cast<const char*>(next)), group_bytes_(group_bytes), lines_(bytes / 64 / tiles + 1) {}
-  void fetch() {
-    for (std::size_t i = 0; i < lines_; ++i, at_ += 64) {
-#pragma GCC unroll 2
-      for (std::size_t group = 0; group < G; ++group) _mm_prefetch(at_ + group * group_bytes_, _MM_HINT_T0);
-    }
-  }
-
- private:
-  const char* at_;
-  std::size_t group_bytes_, lines_;
-};
-
 /// At most T tokens.
 template <int T, class Source>
 inline void multiply_some(const Source& source, std::size_t blocks, const ActivationChunk* x,
-                          std::size_t tokens, float* y, std::size_t y_stride, bool fresh) {
+                          std::size_t tokens, const Output& out) {
   if constexpr (T > 1) {
-    if (tokens < T) return multiply_some<T - 1>(source, blocks, x, tokens, y, y_stride, fresh);
+    if (tokens < T) return multiply_some<T - 1>(source, blocks, x, tokens, out);
   }
-  multiply<T>(source, blocks, x, y, y_stride, fresh);
+  multiply<T>(source, blocks, x, out);
 }
 
 /// One group by at most kFewTokens tokens.
@@ -64,21 +45,17 @@ template <class Group>
 void by_few(const std::byte* group, const QuantizedRows& x, std::size_t tokens, float* y,
             std::size_t y_stride) {
   for (std::size_t chunk = 0; chunk < chunks_of(x.columns); ++chunk) {
-    Ahead<1>(group + (chunk + 1) * chunk_bytes<Group>(), 0, chunk_bytes<Group>(), 1).fetch();
-    multiply_some<kFewTokens>(group_at<Group>(group, chunk), blocks_of(x, chunk), x.at(chunk, 0), tokens, y,
-                              y_stride, chunk == 0);
+    multiply_some<kFewTokens>(group_at<Group>(group, chunk), blocks_of(x, chunk), x.at(chunk, 0), tokens,
+                              {y, y_stride, chunk == 0});
   }
 }
 
 /// All tokens in tiles of T, the rest in tiles of half as many.
 template <int T, class Source>
 void multiply_all(const Source& source, std::size_t blocks, const ActivationChunk* x, std::size_t tokens,
-                  float* y, std::size_t y_stride, bool fresh, Ahead<Source::kGroups>& ahead) {
-  for (; tokens >= T; tokens -= T, x += T, y += T * y_stride) {
-    ahead.fetch();
-    multiply<T>(source, blocks, x, y, y_stride, fresh);
-  }
-  if constexpr (T > 1) multiply_all<T / 2>(source, blocks, x, tokens, y, y_stride, fresh, ahead);
+                  Output out) {
+  for (; tokens >= T; tokens -= T, x += T, out.y += T * out.stride) multiply<T>(source, blocks, x, out);
+  if constexpr (T > 1) multiply_all<T / 2>(source, blocks, x, tokens, out);
 }
 
 /// G groups, group_bytes apart, by many tokens.
@@ -91,10 +68,8 @@ void by_many(const std::byte* groups, std::size_t group_bytes, const QuantizedRo
     const std::size_t blocks = blocks_of(x, chunk);
     for (std::size_t i = 0; i < G; ++i)
       unpack(group_at<Group>(groups + i * group_bytes, chunk), i, blocks, panel);
-    Ahead<G> ahead(groups + (chunk + 1) * chunk_bytes<Group>(), group_bytes, chunk_bytes<Group>(),
-                   (tokens + kTokens - 1) / kTokens);
-    multiply_all<kTokens>(FromPanel<Group, G>{panel}, blocks, x.at(chunk, 0), tokens, y, y_stride, chunk == 0,
-                          ahead);
+    multiply_all<kTokens>(FromPanel<Group, G>{panel}, blocks, x.at(chunk, 0), tokens,
+                          {y, y_stride, chunk == 0});
   }
 }
 

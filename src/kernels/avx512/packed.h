@@ -3,9 +3,12 @@
 //
 // vpdpbusd multiplies 64 unsigned bytes (weights) by signed ones (activations) and adds fours of products
 // into 32 bits, exactly: a whole step of a group at once. Codes that are signed become unsigned by an offset,
-// and their sums begin at −offset · Σ x. For a few tokens codes are taken out of the group in registers. For
-// many they are unpacked once into a panel that stays in the first-level cache; two groups side by side,
-// since Zen 4 loads one vector a cycle and so every activation that is loaded should serve two products.
+// and their sums begin at −offset · Σ x. Sums that meet an integer scale begin at the bits of the float32
+// kBase besides: while they stay below 2^22 they are, as they stand, the float32 kBase + sum, and one fused
+// multiply-add takes the scale in and kBase out, exactly. For a few tokens codes are taken out of the group
+// in registers. For many they are unpacked once into a panel that stays in the first-level cache; two groups
+// side by side, since Zen 4 loads one vector a cycle and so every activation that is loaded should serve two
+// products.
 #pragma once
 
 #include <immintrin.h>
@@ -43,6 +46,16 @@ inline I high_halves(I a) {
 inline I with_bits_4_and_5(I low, I high) {
   return _mm512_ternarylogic_epi32(high, _mm512_set1_epi8(0x30), low, 0xEA);
 }
+/// A core that waits for each line in turn gets half of the memory's rate: called for each line that is read,
+/// this asks for the one that comes some super-blocks later. Measured: 2 KB ahead is too near, 9 KB too far.
+inline void fetch_ahead_of(const void* p) {
+  constexpr std::size_t kAhead = 4608;
+  _mm_prefetch(static_cast<const char*>(p) + kAhead, _MM_HINT_T1);
+}
+template <std::size_t kBytes>
+inline void fetch_lines_ahead_of(const void* p) {
+  for (std::size_t at = 0; at < kBytes; at += 64) fetch_ahead_of(static_cast<const char*>(p) + at);
+}
 
 // ---- sources of codes and scales ----
 //
@@ -57,6 +70,7 @@ struct Group4 {
   static constexpr bool kSuper = true, kMins = true;
 
   explicit Group4(const Stored* group) : g(*group) {
+    fetch_lines_ahead_of<offsetof(Stored, qs)>(group);
     const I both = load(g.high);
     for (int i = 0; i < 2; ++i) {  // 128 columns
       const I low = load(g.low[4 * i]), high = i == 0 ? both : _mm512_srli_epi16(both, 4);
@@ -74,6 +88,7 @@ struct Group4 {
   }
 
   void codes(std::size_t part, I (&w)[2][1]) const {
+    fetch_ahead_of(g.qs[part]);
     const I both = load(g.qs[part]);
     w[0][0] = low_halves(both);
     w[1][0] = high_halves(both);
@@ -89,7 +104,7 @@ struct Group6 {
   static constexpr int kGroups = 1, kScales = 2, kOffset = 32, kColumns = 256;
   static constexpr bool kSuper = true, kMins = false;
 
-  explicit Group6(const Stored* group) : g(*group) {}
+  explicit Group6(const Stored* group) : g(*group) { fetch_lines_ahead_of<offsetof(Stored, ql)>(group); }
 
   F d(int /*group*/) const { return f16s(g.d); }
   F scale(std::size_t index, int /*group*/) const {
@@ -97,8 +112,10 @@ struct Group6 {
   }
 
   void codes(std::size_t part, I (&w)[2][1]) const {
-    const I low = load(g.ql[part]), high = load(g.qh[part / 2]);
     const bool second = part % 2 != 0;
+    fetch_ahead_of(g.ql[part]);
+    if (!second) fetch_ahead_of(g.qh[part / 2]);
+    const I low = load(g.ql[part]), high = load(g.qh[part / 2]);
     w[0][0] = with_bits_4_and_5(low_halves(low), second ? high : _mm512_slli_epi16(high, 4));
     w[1][0] =
         with_bits_4_and_5(high_halves(low), second ? _mm512_srli_epi16(high, 2) : _mm512_slli_epi16(high, 2));
@@ -119,8 +136,11 @@ struct Group8 {
 
   void codes(std::size_t part, I (&w)[2][1]) const {
 #pragma GCC unroll 2
-    for (std::size_t step = 0; step < 2; ++step)
-      w[step][0] = _mm512_xor_si512(load(g[part / 4].qs[part % 4 * 2 + step]), _mm512_set1_epi8(-128));
+    for (std::size_t step = 0; step < 2; ++step) {
+      const auto& stored = g[part / 4].qs[part % 4 * 2 + step];
+      fetch_ahead_of(stored);
+      w[step][0] = _mm512_xor_si512(load(stored), _mm512_set1_epi8(-128));
+    }
   }
 
   const Stored* g;
@@ -175,13 +195,19 @@ struct FromPanel {
 
 // ---- products ----
 
-/// Where integer sums begin: −kOffset · Σ x_codes of each 16 columns (kScales 2), or at 0, 2, … of each 32.
+constexpr float kBase = 0x1.8p23F;
+constexpr std::int32_t kBaseBits = 0x4B400000;
+
+/// Where integer sums begin if kOffset is not 0: at −kOffset · Σ x_codes of each 16 columns (kScales 2), or
+/// at 0, 2, … of each 32; for super-blocks at kBaseBits more.
 template <class Source>
 inline void put_starts(const ActivationChunk& x, std::int32_t (&starts)[16]) {
   if constexpr (Source::kOffset == 0) return;
   I sums = _mm512_cvtepi16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x.code_sums)));
   if constexpr (Source::kScales == 1) sums = _mm512_add_epi32(sums, _mm512_ror_epi64(sums, 32));
-  _mm512_store_si512(starts, _mm512_mullo_epi32(sums, _mm512_set1_epi32(-Source::kOffset)));
+  sums = _mm512_mullo_epi32(sums, _mm512_set1_epi32(-Source::kOffset));
+  if constexpr (Source::kSuper) sums = _mm512_add_epi32(sums, _mm512_set1_epi32(kBaseBits));
+  _mm512_store_si512(starts, sums);
 }
 
 template <int T, int G>
@@ -193,7 +219,7 @@ inline void clear(F (&sums)[T][G]) {
   }
 }
 
-/// Σ code · x_code over the columns of scale `index`.
+/// Σ code · x_code over the columns of scale `index`; for super-blocks plus kBaseBits.
 template <int T, int G, class Source>
 inline void dot(const Source& source, std::size_t index, const ActivationChunk* x,
                 const std::int32_t (&starts)[T][16], I (&sums)[T][G]) {
@@ -202,12 +228,14 @@ inline void dot(const Source& source, std::size_t index, const ActivationChunk* 
   for (int t = 0; t < T; ++t) {
 #pragma GCC unroll 2
     for (int i = 0; i < G; ++i) {
-      sums[t][i] = Source::kOffset == 0 ? _mm512_setzero_si512()
-                                        : _mm512_set1_epi32(starts[t][2 / Source::kScales * index]);
+      sums[t][i] = _mm512_set1_epi32(Source::kOffset != 0 ? starts[t][2 / Source::kScales * index]
+                                     : Source::kSuper     ? kBaseBits
+                                                          : 0);
     }
   }
 #pragma GCC unroll 4
-  for (std::size_t part = kParts * index; part < kParts * (index + 1); ++part) {
+  for (std::size_t i = 0; i < kParts; ++i) {  // of a length that the compiler sees, or it would not unroll it
+    const std::size_t part = kParts * index + i;
     I w[2][G];
     source.codes(part, w);
 #pragma GCC unroll 2
@@ -216,16 +244,40 @@ inline void dot(const Source& source, std::size_t index, const ActivationChunk* 
       for (int t = 0; t < T; ++t) {
         const I token = broadcast_step(x[t].codes + 8 * part + 4 * step);
 #pragma GCC unroll 2
-        for (int i = 0; i < G; ++i) sums[t][i] = _mm512_dpbusd_epi32(sums[t][i], w[step][i], token);
+        for (int g = 0; g < G; ++g) sums[t][g] = _mm512_dpbusd_epi32(sums[t][g], w[step][g], token);
       }
     }
   }
 }
 
-/// y += one super-block's products.
-template <int T, int G, class Source>
+/// Rows of y that a product adds to: y[t * stride + row], from 0 on where `fresh`.
+struct Output {
+  float* y;
+  std::size_t stride;
+  bool fresh;
+
+  float* at(int token, int group) const {
+    return y + static_cast<std::size_t>(token) * stride + kGroupRows * group;
+  }
+  F before(int token, int group) const {
+    return fresh ? _mm512_setzero_ps() : _mm512_loadu_ps(at(token, group));
+  }
+};
+
+template <int T, int G>
+inline void store(const F (&y)[T][G], const Output& out) {
+#pragma GCC unroll 12
+  for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 2
+    for (int i = 0; i < G; ++i) _mm512_storeu_ps(out.at(t, i), y[t][i]);
+  }
+}
+
+/// One super-block.
+template <int T, class Source>
 inline void add_super_block(const Source& source, const ActivationChunk* x,
-                            const std::int32_t (&starts)[T][16], F (&y)[T][G]) {
+                            const std::int32_t (&starts)[T][16], const Output& out) {
+  constexpr int G = Source::kGroups;
   F a[T][G];
   clear(a);
   for (std::size_t block = 0; block < 8; ++block) {
@@ -238,10 +290,11 @@ inline void add_super_block(const Source& source, const ActivationChunk* x,
 #pragma GCC unroll 2
       for (int i = 0; i < G; ++i) {
         const F scale = source.scale(index, i);
+        const F base = _mm512_mul_ps(scale, _mm512_set1_ps(-kBase));
 #pragma GCC unroll 12
         for (int t = 0; t < T; ++t) {
-          const F sum = _mm512_cvtepi32_ps(sums[t][i]);
-          dots[t][i] = part == 0 ? _mm512_mul_ps(sum, scale) : _mm512_fmadd_ps(sum, scale, dots[t][i]);
+          const F scaled = _mm512_fmadd_ps(_mm512_castsi512_ps(sums[t][i]), scale, base);
+          dots[t][i] = part == 0 ? scaled : _mm512_add_ps(dots[t][i], scaled);
         }
       }
     }
@@ -252,11 +305,11 @@ inline void add_super_block(const Source& source, const ActivationChunk* x,
       for (int i = 0; i < G; ++i) a[t][i] = _mm512_fmadd_ps(dots[t][i], token, a[t][i]);
     }
   }
-#pragma GCC unroll 2
-  for (int i = 0; i < G; ++i) {
-    const F d = source.d(i);
+  F y[T][G];  // not before: it would take registers from the loop
 #pragma GCC unroll 12
-    for (int t = 0; t < T; ++t) y[t][i] = _mm512_fmadd_ps(d, a[t][i], y[t][i]);
+  for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 2
+    for (int i = 0; i < G; ++i) y[t][i] = _mm512_fmadd_ps(source.d(i), a[t][i], out.before(t, i));
   }
   if constexpr (Source::kMins) {
     F b[T][G];
@@ -279,12 +332,20 @@ inline void add_super_block(const Source& source, const ActivationChunk* x,
       for (int t = 0; t < T; ++t) y[t][i] = _mm512_fnmadd_ps(dmin, b[t][i], y[t][i]);
     }
   }
+  store(y, out);
 }
 
-/// y += the products of `blocks` blocks that have a scale each.
-template <int T, int G, class Source>
+/// `blocks` blocks that have a scale each.
+template <int T, class Source>
 inline void add_blocks(const Source& source, std::size_t blocks, const ActivationChunk* x,
-                       const std::int32_t (&starts)[T][16], F (&y)[T][G]) {
+                       const std::int32_t (&starts)[T][16], const Output& out) {
+  constexpr int G = Source::kGroups;
+  F y[T][G];
+#pragma GCC unroll 12
+  for (int t = 0; t < T; ++t) {
+#pragma GCC unroll 2
+    for (int i = 0; i < G; ++i) y[t][i] = out.before(t, i);
+  }
   for (std::size_t block = 0; block < blocks; ++block) {
     I sums[T][G];
     dot(source, block, x, starts, sums);
@@ -299,35 +360,20 @@ inline void add_blocks(const Source& source, std::size_t blocks, const Activatio
         y[t][i] = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums[t][i]), _mm512_mul_ps(scale[i], token), y[t][i]);
     }
   }
+  store(y, out);
 }
 
-/// T tokens: y[t * y_stride + row] += the products of `blocks` blocks of 32 columns, in 16 · kGroups rows; y
-/// starts at 0 where `fresh`.
+/// T tokens: adds the products of `blocks` blocks of 32 columns, in 16 · kGroups rows.
 template <int T, class Source>
 __attribute__((noinline)) void multiply(const Source& source, std::size_t blocks, const ActivationChunk* x,
-                                        float* y, std::size_t y_stride, bool fresh) {
-  constexpr int G = Source::kGroups;
+                                        const Output& out) {
   alignas(64) std::int32_t starts[T][16];
-  F sums[T][G];
 #pragma GCC unroll 12
-  for (int t = 0; t < T; ++t) {
-    put_starts<Source>(x[t], starts[t]);
-#pragma GCC unroll 2
-    for (int i = 0; i < G; ++i) {
-      sums[t][i] = fresh ? _mm512_setzero_ps()
-                         : _mm512_loadu_ps(y + static_cast<std::size_t>(t) * y_stride + kGroupRows * i);
-    }
-  }
+  for (int t = 0; t < T; ++t) put_starts<Source>(x[t], starts[t]);
   if constexpr (Source::kSuper) {
-    add_super_block(source, x, starts, sums);
+    add_super_block<T>(source, x, starts, out);
   } else {
-    add_blocks(source, blocks, x, starts, sums);
-  }
-#pragma GCC unroll 12
-  for (int t = 0; t < T; ++t) {
-#pragma GCC unroll 2
-    for (int i = 0; i < G; ++i)
-      _mm512_storeu_ps(y + static_cast<std::size_t>(t) * y_stride + kGroupRows * i, sums[t][i]);
+    add_blocks<T>(source, blocks, x, starts, out);
   }
 }
 
