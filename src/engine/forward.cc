@@ -266,20 +266,21 @@ void Forward::multiply(const RowBuffer& x, std::int64_t rows, std::initializer_l
     pieces += p.map->pieces();
   }
   input_.take(x, z(rows), std::span(forms, n), *pool_);
-  // One parallel section for all of them: a small matrix alone would leave threads waiting. A few rows meet
-  // each weight so briefly that memory should be read in long stretches: about four pieces at a time.
+  // One parallel section for all of them: a small matrix alone would leave threads waiting. Pieces are handed
+  // out in stretches. A few rows meet each weight so briefly that memory should be read on and on, and of
+  // many rows those that a cache holds should meet as many weights as can be; sixteen rounds share the work
+  // evenly.
   const std::size_t threads = z(pool_->threads());
-  const std::size_t rounds =
-      rows > kFewRows ? pieces : threads * std::max<std::size_t>(1, pieces / (4 * threads));
-  pool_->for_pieces(pieces, (pieces + rounds - 1) / rounds,
-                    [&](std::size_t begin, std::size_t end, int worker) {
-                      for (std::size_t i = begin; i < end; ++i) {
-                        std::size_t piece = i;
-                        const Product* p = products.begin();
-                        for (; piece >= p->map->pieces(); ++p) piece -= p->map->pieces();
-                        p->map->apply(piece, input_, *p->y, linear_scratch_[z(worker)]);
-                      }
-                    });
+  const std::size_t rounds = rows > kFewRows ? 16 : std::max<std::size_t>(1, pieces / (4 * threads));
+  const std::size_t stretch = (pieces + threads * rounds - 1) / (threads * rounds);
+  pool_->for_pieces(pieces, stretch, [&](std::size_t begin, std::size_t end, int worker) {
+    std::size_t before = 0;  // of the products before p
+    for (const Product& p : products) {
+      const std::size_t first = std::max(begin, before), last = std::min(end, before + p.map->pieces());
+      if (first < last) p.map->apply(first - before, last - before, input_, *p.y, linear_scratch_[z(worker)]);
+      before += p.map->pieces();
+    }
+  });
 }
 
 void Forward::add_residual(std::int64_t rows) {

@@ -201,27 +201,37 @@ void Linear::reserve(LinearScratch& scratch, std::size_t input_rows) const {
   scratch.panel.reserve(kernels::tiled_floats(panel_rows_, tile, columns()));
 }
 
-void Linear::apply(std::size_t piece, const LinearInput& x, RowBuffer& y, LinearScratch& scratch) const {
-  const kernels::KernelTable& table = *table_;
-  const std::size_t begin = piece * panel_rows_, end = std::min(rows(), begin + panel_rows_);
-  if (packed()) {
-    const std::byte* groups =
-        arena_ + begin / kernels::kGroupRows * kernels::packed_group_bytes(weight_->type(), columns());
-    table.packed_matmul(weight_->type(), groups, end - begin, x.codes(), x.rows(), y.row(0) + begin,
-                        y.stride());
-    if (form_ == InputForm::kTwoCodes) {
-      float* second = scratch.second.data();
-      table.packed_matmul(weight_->type(), groups, end - begin, x.left_over(), x.rows(), second, panel_rows_);
-      for (std::size_t t = 0; t < x.rows(); ++t)
-        table.add(y.row(t) + begin, second + t * panel_rows_, end - begin);
+void Linear::apply(std::size_t first, std::size_t last, const LinearInput& x, RowBuffer& y,
+                   LinearScratch& scratch) const {
+  const std::size_t end = std::min(rows(), last * panel_rows_);
+  // Scratch holds one piece; without it rows need not be cut.
+  const std::size_t most = form_ == InputForm::kCodes ? end : panel_rows_;
+  for (std::size_t r = first * panel_rows_; r < end; r += most) {
+    const std::size_t piece_end = std::min(end, r + most);
+    if (packed()) {
+      packed_rows(x, r, piece_end, y, scratch);
+    } else if (form_ == InputForm::kHalves) {
+      panel_of_halves(x, r, piece_end, y, scratch);
+    } else {
+      panel_of(x, r, piece_end, y, scratch);
     }
-  } else if (form_ == InputForm::kHalves) {
-    panel_of_halves(x, begin, end, y, scratch);
-  } else {
-    panel_of(x, begin, end, y, scratch);
+    if (bias_.empty()) continue;
+    for (std::size_t t = 0; t < x.rows(); ++t) table_->add(y.row(t) + r, bias_.data() + r, piece_end - r);
   }
-  if (bias_.empty()) return;
-  for (std::size_t t = 0; t < x.rows(); ++t) table.add(y.row(t) + begin, bias_.data() + begin, end - begin);
+}
+
+void Linear::packed_rows(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
+                         LinearScratch& scratch) const {
+  const kernels::KernelTable& table = *table_;
+  const std::byte* groups =
+      arena_ + begin / kernels::kGroupRows * kernels::packed_group_bytes(weight_->type(), columns());
+  table.packed_matmul(weight_->type(), groups, end - begin, x.codes(), x.rows(), y.row(0) + begin,
+                      y.stride());
+  if (form_ != InputForm::kTwoCodes) return;
+  float* second = scratch.second.data();
+  table.packed_matmul(weight_->type(), groups, end - begin, x.left_over(), x.rows(), second, panel_rows_);
+  for (std::size_t t = 0; t < x.rows(); ++t)
+    table.add(y.row(t) + begin, second + t * panel_rows_, end - begin);
 }
 
 void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,

@@ -117,12 +117,15 @@ class Linear {
 
   void reserve(LinearScratch& scratch, std::size_t input_rows) const;
   /// The work of one product in pieces that threads take: each computes some rows of W for all rows of `x`,
-  /// which must hold input_form().
+  /// which must hold input_form(). apply: first ≤ piece < last.
   std::size_t pieces() const { return (rows() + panel_rows_ - 1) / panel_rows_; }
-  void apply(std::size_t piece, const LinearInput& x, RowBuffer& y, LinearScratch& scratch) const;
+  void apply(std::size_t first, std::size_t last, const LinearInput& x, RowBuffer& y,
+             LinearScratch& scratch) const;
 
  private:
   void pack(ThreadPool& pool);
+  void packed_rows(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
+                   LinearScratch& scratch) const;
   void panel_of(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
                 LinearScratch& scratch) const;
   void panel_of_halves(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,

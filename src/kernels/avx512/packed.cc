@@ -12,8 +12,13 @@ constexpr std::size_t kFewTokens = 8;
 // Of a panel's tiles, tokens times groups: as many float and as many integer sums leave registers for the
 // operands.
 constexpr int kTileSums = 12;
-// Of activations at a time: they stay in the second-level cache (512 KiB and more where there is VNNI).
-constexpr std::size_t kBlockBytes = 384 << 10;
+// Activations at a time, 360 KiB: they stay in the second-level cache (512 KiB and more where there is VNNI).
+// All chunks of a few tokens would not: chunks lie many tokens apart, and so share the cache's sets.
+constexpr std::size_t kBlockTokens = 120, kBlockChunks = 8;
+
+std::size_t smaller_of(std::size_t a, std::size_t b) {  // std::min would be weak code of this CPU level
+  return a < b ? a : b;
+}
 
 template <class Group>
 constexpr std::size_t chunk_bytes() {
@@ -26,8 +31,7 @@ Group group_at(const std::byte* groups, std::size_t chunk) {
 }
 
 std::size_t blocks_of(const QuantizedRows& x, std::size_t chunk) {
-  const std::size_t left = x.columns - chunk * kChunkColumns;
-  return (left < kChunkColumns ? left : kChunkColumns) / 32;
+  return smaller_of(x.columns - chunk * kChunkColumns, kChunkColumns) / 32;
 }
 
 /// At most T tokens.
@@ -58,13 +62,13 @@ void multiply_all(const Source& source, std::size_t blocks, const ActivationChun
   if constexpr (T > 1) multiply_all<T / 2>(source, blocks, x, tokens, out);
 }
 
-/// G groups, group_bytes apart, by many tokens.
+/// Chunks first ≤ chunk < last of G groups, group_bytes apart, by many tokens.
 template <class Group, int G>
-void by_many(const std::byte* groups, std::size_t group_bytes, const QuantizedRows& x, std::size_t tokens,
-             float* y, std::size_t y_stride) {
+void by_many(const std::byte* groups, std::size_t group_bytes, std::size_t first, std::size_t last,
+             const QuantizedRows& x, std::size_t tokens, float* y, std::size_t y_stride) {
   constexpr int kTokens = kTileSums / G;
   Panel<G> panel;
-  for (std::size_t chunk = 0; chunk < chunks_of(x.columns); ++chunk) {
+  for (std::size_t chunk = first; chunk < last; ++chunk) {
     const std::size_t blocks = blocks_of(x, chunk);
     for (std::size_t i = 0; i < G; ++i)
       unpack(group_at<Group>(groups + i * group_bytes, chunk), i, blocks, panel);
@@ -73,41 +77,44 @@ void by_many(const std::byte* groups, std::size_t group_bytes, const QuantizedRo
   }
 }
 
+/// Whole groups by many tokens: by blocks of activations, each of which meets all groups.
 template <class Group>
-void by_block(const std::byte* groups, std::size_t group_bytes, std::size_t rows, const QuantizedRows& x,
-              std::size_t tokens, float* y, std::size_t y_stride) {
-  std::size_t r = 0;
-  while (rows - r >= kGroupRows) {
-    const std::byte* group = groups + r / kGroupRows * group_bytes;
-    if (tokens <= kFewTokens) {
-      by_few<Group>(group, x, tokens, y + r, y_stride);
-      r += kGroupRows;
-    } else if (rows - r >= 2 * kGroupRows) {
-      by_many<Group, 2>(group, group_bytes, x, tokens, y + r, y_stride);
-      r += 2 * kGroupRows;
-    } else {
-      by_many<Group, 1>(group, group_bytes, x, tokens, y + r, y_stride);
-      r += kGroupRows;
+void by_blocks(const std::byte* groups, std::size_t group_bytes, std::size_t count, const QuantizedRows& x,
+               std::size_t tokens, float* y, std::size_t y_stride) {
+  const std::size_t chunks = chunks_of(x.columns);
+  for (std::size_t first = 0; first < chunks; first += kBlockChunks) {
+    const std::size_t last = smaller_of(first + kBlockChunks, chunks);
+    for (std::size_t t = 0; t < tokens; t += kBlockTokens) {
+      const QuantizedRows block = x.from(t);
+      const std::size_t n = smaller_of(kBlockTokens, tokens - t);
+      float* out = y + t * y_stride;
+      std::size_t i = 0;
+      for (; i + 1 < count; i += 2)
+        by_many<Group, 2>(groups + i * group_bytes, group_bytes, first, last, block, n, out + i * kGroupRows,
+                          y_stride);
+      if (i < count)
+        by_many<Group, 1>(groups + i * group_bytes, group_bytes, first, last, block, n, out + i * kGroupRows,
+                          y_stride);
     }
-  }
-  if (r == rows) return;
-  // The last rows: sums of rows that do not exist must not be written.
-  for (std::size_t t = 0; t < tokens; ++t) {
-    float sums[kGroupRows];
-    by_few<Group>(groups + r / kGroupRows * group_bytes, x.from(t), 1, sums, kGroupRows);
-    for (std::size_t i = r; i < rows; ++i) y[t * y_stride + i] = sums[i - r];
   }
 }
 
 template <class Group>
 void run(const std::byte* groups, std::size_t group_bytes, std::size_t rows, const QuantizedRows& x,
          std::size_t tokens, float* y, std::size_t y_stride) {
-  constexpr std::size_t kLeast = 2 * kTileSums;
-  std::size_t block = kBlockBytes / (chunks_of(x.columns) * sizeof(ActivationChunk)) / kTileSums * kTileSums;
-  block = block < kLeast ? kLeast : block;
-  for (std::size_t t = 0; t < tokens; t += block) {
-    by_block<Group>(groups, group_bytes, rows, x.from(t), tokens - t < block ? tokens - t : block,
-                    y + t * y_stride, y_stride);
+  const std::size_t whole = rows / kGroupRows;
+  if (tokens > kFewTokens) {
+    by_blocks<Group>(groups, group_bytes, whole, x, tokens, y, y_stride);
+  } else {
+    for (std::size_t i = 0; i < whole; ++i)
+      by_few<Group>(groups + i * group_bytes, x, tokens, y + i * kGroupRows, y_stride);
+  }
+  // The last rows: sums of rows that do not exist must not be written.
+  const std::size_t r = whole * kGroupRows;
+  for (std::size_t t = 0; r < rows && t < tokens; ++t) {
+    float sums[kGroupRows];
+    by_few<Group>(groups + whole * group_bytes, x.from(t), 1, sums, kGroupRows);
+    for (std::size_t i = r; i < rows; ++i) y[t * y_stride + i] = sums[i - r];
   }
 }
 
