@@ -50,6 +50,25 @@ class ThreadPool {
     });
   }
 
+  /// Calls f(begin, end, worker) over [0, n) in stretches handed out in rising order, each half of an even
+  /// share of what is left: long at first, so that memory is read on and on, and short at the end, so that
+  /// all are done together. Results must not depend on who does which stretch, nor on where one ends.
+  template <class F>
+  void for_stretches(std::size_t n, F&& f) {
+    if (n == 0) return;
+    if (threads_ == 1 || n == 1) return f(std::size_t{0}, n, 0);
+    const auto shares = 2 * static_cast<std::size_t>(threads_);
+    std::atomic<std::size_t> next{0};
+    run([&](int worker) {
+      for (std::size_t begin = next.load(std::memory_order_relaxed); begin < n;) {
+        const std::size_t end = begin + (n - begin + shares - 1) / shares;
+        if (!next.compare_exchange_weak(begin, end, std::memory_order_relaxed)) continue;
+        f(begin, end, worker);
+        begin = next.load(std::memory_order_relaxed);
+      }
+    });
+  }
+
  private:
   using Invoke = void (*)(void*, int);
 

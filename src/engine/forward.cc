@@ -14,7 +14,6 @@ namespace {
 // Queries of one attention task: enough to reuse each loaded key, few enough to share a prompt among threads.
 constexpr std::int64_t kTaskQueries = 32;
 // Rows of element-wise work handed to a thread at a time.
-constexpr std::int64_t kFewRows = 8;  // up to here reading the weights takes longer than the products
 constexpr std::size_t kRowsPerPiece = 8;
 
 std::size_t z(std::int64_t n) {
@@ -108,6 +107,7 @@ void Forward::reserve(const RowPlan& plan) {
 
 void Forward::plan_attention(const RowPlan& plan) {
   tasks_.clear();
+  stores_.clear();
   if (layers_.empty()) return;
   const int kv_heads = layers_.front().attention->num_kv_heads;
   for (const RowSpan& span : plan.spans) {
@@ -116,6 +116,13 @@ void Forward::plan_attention(const RowPlan& plan) {
     for (std::int64_t end = span.count; end > 0; end -= kTaskQueries) {
       const std::int64_t begin = std::max<std::int64_t>(0, end - kTaskQueries);
       for (int h = 0; h < kv_heads; ++h) tasks_.push_back({&span, begin, static_cast<int>(end - begin), h});
+    }
+    // By pages: threads that wrote to one page would take its lines from each other at every key.
+    for (std::int64_t begin = 0; begin < span.count;) {
+      const std::int64_t room = kernels::kPageTokens - (span.first_position + begin) % kernels::kPageTokens;
+      const std::int64_t count = std::min(room, span.count - begin);
+      for (int h = 0; h < kv_heads; ++h) stores_.push_back({&span, begin, static_cast<int>(count), h});
+      begin += count;
     }
   }
 }
@@ -196,36 +203,45 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
 }
 
 void Forward::attend(int index, const RowPlan& plan) {
-  const model::AttentionSpec& a = *layers_[z(index)].attention;
-  const std::size_t head_dim = z(a.head_dim), half = head_dim / 2;
-  for (const RowSpan& span : plan.spans) {
-    for_rows(span.count, [&](std::size_t i) {
-      const std::size_t row = z(span.first_row) + i;
-      const float* cosine = cosine_.row(row);
-      const float* sine = sine_.row(row);
-      for (int h = 0; h < a.num_heads; ++h)
-        kernels_->rope_half(q_.row(row) + z(h) * head_dim, cosine, sine, half);
-      const std::int64_t position = span.first_position + static_cast<std::int64_t>(i);
-      const PageId page = (*span.table)[z(position / kernels::kPageTokens)];
-      const int slot = static_cast<int>(position % kernels::kPageTokens);
-      for (int h = 0; h < a.num_kv_heads; ++h) {
-        float* k = k_.row(row) + z(h) * head_dim;
-        kernels_->rope_half(k, cosine, sine, half);
-        kernels_->store_kv(cache_->type(), k, v_.row(row) + z(h) * head_dim, a.head_dim, a.head_dim, slot,
-                           cache_->keys(page, index, h), cache_->values(page, index, h));
-      }
-    });
+  const auto store = [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) store_task(index, stores_[i]);
+  };
+  if (plan.ids.size() <= kRowsPerPiece) {
+    store(0, stores_.size(), 0);
+  } else {
+    pool_->for_stretches(stores_.size(), store);
   }
   pool_->for_pieces(tasks_.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
     for (std::size_t i = begin; i < end; ++i) attend_task(index, tasks_[i], scratch_[z(worker)]);
   });
 }
 
-void Forward::attend_task(int index, const AttentionTask& task, Scratch& scratch) {
+void Forward::store_task(int index, const HeadTask& task) {
+  const model::AttentionSpec& a = *layers_[z(index)].attention;
+  const std::size_t head_dim = z(a.head_dim), half = head_dim / 2, head = z(task.kv_head);
+  const std::size_t group = z(a.num_heads / a.num_kv_heads);
+  const std::int64_t position = task.span->first_position + task.first;
+  const PageId page = (*task.span->table)[z(position / kernels::kPageTokens)];
+  const int slot = static_cast<int>(position % kernels::kPageTokens);
+  void* const keys = cache_->keys(page, index, task.kv_head);
+  void* const values = cache_->values(page, index, task.kv_head);
+  for (int i = 0; i < task.count; ++i) {
+    const std::size_t row = z(task.span->first_row + task.first + i);
+    const float* cosine = cosine_.row(row);
+    const float* sine = sine_.row(row);
+    for (std::size_t h = head * group; h < (head + 1) * group; ++h)
+      kernels_->rope_half(q_.row(row) + h * head_dim, cosine, sine, half);
+    float* k = k_.row(row) + head * head_dim;
+    kernels_->rope_half(k, cosine, sine, half);
+    kernels_->store_kv(cache_->type(), k, v_.row(row) + head * head_dim, a.head_dim, a.head_dim, slot + i,
+                       keys, values);
+  }
+}
+
+void Forward::attend_task(int index, const HeadTask& task, Scratch& scratch) {
   const model::AttentionSpec& a = *layers_[z(index)].attention;
   const std::int64_t first_position = task.span->first_position + task.first;
-  const std::int64_t pages =
-      (first_position + task.queries + kernels::kPageTokens - 1) / kernels::kPageTokens;
+  const std::int64_t pages = (first_position + task.count + kernels::kPageTokens - 1) / kernels::kPageTokens;
   for (std::int64_t p = 0; p < pages; ++p) {
     const PageId page = (*task.span->table)[z(p)];
     scratch.k_pages[z(p)] = cache_->keys(page, index, task.kv_head);
@@ -237,7 +253,7 @@ void Forward::attend_task(int index, const AttentionTask& task, Scratch& scratch
   kernels::AttentionArgs args = {};
   args.q = q_.row(row) + head;
   args.q_stride = q_.stride();
-  args.queries = task.queries;
+  args.queries = task.count;
   args.group = group;
   args.head_dim = args.value_dim = a.head_dim;
   args.first_position = first_position;
@@ -266,14 +282,8 @@ void Forward::multiply(const RowBuffer& x, std::int64_t rows, std::initializer_l
     pieces += p.map->pieces();
   }
   input_.take(x, z(rows), std::span(forms, n), *pool_);
-  // One parallel section for all of them: a small matrix alone would leave threads waiting. Pieces are handed
-  // out in stretches. A few rows meet each weight so briefly that memory should be read on and on, and of
-  // many rows those that a cache holds should meet as many weights as can be; sixteen rounds share the work
-  // evenly.
-  const std::size_t threads = z(pool_->threads());
-  const std::size_t rounds = rows > kFewRows ? 16 : std::max<std::size_t>(1, pieces / (4 * threads));
-  const std::size_t stretch = (pieces + threads * rounds - 1) / (threads * rounds);
-  pool_->for_pieces(pieces, stretch, [&](std::size_t begin, std::size_t end, int worker) {
+  // One parallel section for all of them: a small matrix alone would leave threads waiting.
+  pool_->for_stretches(pieces, [&](std::size_t begin, std::size_t end, int worker) {
     std::size_t before = 0;  // of the products before p
     for (const Product& p : products) {
       const std::size_t first = std::max(begin, before), last = std::min(end, before + p.map->pieces());

@@ -70,10 +70,11 @@ class Forward {
   };
   /// A piece of attention that one thread does at a time: some queries of one sequence over one key/value
   /// head.
-  struct AttentionTask {
+  /// Some rows of a span and the heads that share one of keys and values.
+  struct HeadTask {
     const RowSpan* span;
-    std::int64_t first;  // query within the span
-    int queries;
+    std::int64_t first;  // row within the span
+    int count;
     int kv_head;
   };
 
@@ -83,7 +84,9 @@ class Forward {
   void fill_rope_tables(const RowPlan& plan);
   void block(int index, const RowPlan& plan, ForwardObserver* observer);
   void attend(int index, const RowPlan& plan);
-  void attend_task(int index, const AttentionTask& task, Scratch& scratch);
+  /// Rotates queries and keys, and stores keys and values; all rows lie in one page.
+  void store_task(int index, const HeadTask& task);
+  void attend_task(int index, const HeadTask& task, Scratch& scratch);
   void plan_attention(const RowPlan& plan);
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
   struct Product {
@@ -121,8 +124,8 @@ class Forward {
   RowBuffer last_;               // wanted rows only: hidden_size
   RowBuffer logits_;             // wanted rows only: vocab_size
   LinearInput input_;
-  std::vector<AttentionTask> tasks_;
-  std::vector<Scratch> scratch_;  // by worker
+  std::vector<HeadTask> tasks_, stores_;  // of attention, and of what must be done before
+  std::vector<Scratch> scratch_;          // by worker
   std::vector<LinearScratch> linear_scratch_;
 };
 
