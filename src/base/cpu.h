@@ -20,8 +20,8 @@ struct CpuInfo {
   Isa best = Isa::kScalar;  // the highest level that CPU and operating system support
   bool avx512_vnni = false;
   bool avx512_bf16 = false;
-  /// Whether BF16's dot products (AVX512_BF16) do more multiply-adds a second than float32's: twice as many on
-  /// AMD's CPUs (Zen 4 on), half as many on Intel's (Sapphire Rapids: 115 G/s against 228 on two cores).
+  /// Whether BF16's dot products (AVX512_BF16) do more multiply-adds a second than float32's: twice as many
+  /// on AMD's CPUs (Zen 4 on), half as many on Intel's (Sapphire Rapids: 115 G/s against 228 on two cores).
   bool bf16_dots_pay = false;
   std::string model;  // "AMD EPYC 7B13"
 };

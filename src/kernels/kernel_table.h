@@ -109,8 +109,8 @@ struct KernelTable {
   void (*packed_matmul)(formats::QuantType type, const std::byte* groups, std::size_t rows,
                         const QuantizedRows& x, std::size_t tokens, float* y, std::size_t y_stride);
 
-  /// Null where the CPU lacks such an instruction or is faster without: BF16 is then computed as exact mode does, from floats. Not
-  /// bound to the levels' common bits.
+  /// Null where the CPU lacks such an instruction or is faster without: BF16 is then computed as exact mode
+  /// does, from floats. Not bound to the levels' common bits.
   const Bf16Dots* bf16;
 
   /// y = x · weight / sqrt(mean(x²) + eps), n values; x may be y. weight_offset is added to each weight first

@@ -45,6 +45,7 @@ namespace avx512 {
 /// vnni: whether the CPU has it; packed mode is avx2's where it lacks it.
 const KernelTable& table(bool vnni);
 
+void quantize_row(const float* x, const QuantizedRows& out, std::size_t token);
 void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
                    std::size_t tokens, float* y, std::size_t y_stride);
 std::size_t byte_loop(std::size_t rounds, std::int32_t* sink);

@@ -12,6 +12,7 @@ namespace wring::kernels {
 const KernelTable& simde_packed() {
   static const KernelTable table = [] {
     KernelTable t = kernels_for(Isa::kScalar);
+    t.quantize_row = simde_avx512::quantize_row;
     t.packed_matmul = simde_avx512::packed_matmul;
     t.bf16 = &simde_avx512::bf16_dots();
     return t;

@@ -1,7 +1,8 @@
 // Packed mode for AVX-512 with VNNI: which tokens meet which groups. Definition and order: kernels/packed.h;
-// the products: avx512/packed.h. Activations are coded by avx2::quantize_row.
+// the products: avx512/packed.h; the coding of activations: avx2/quantize.h.
 #include "kernels/avx512/packed.h"
 
+#include "kernels/avx2/quantize.h"
 #include "kernels/levels.h"
 
 namespace wring::kernels::avx512 {
@@ -119,6 +120,40 @@ void run(const std::byte* groups, std::size_t group_bytes, std::size_t rows, con
 }
 
 }  // namespace
+
+namespace {
+
+/// avx2::ScaleErrors with two scales a register.
+struct ScaleErrors {
+  static void sums(const __m256 (&v)[4], const float* scales, const float* inverses, __m256 (&sums)[4]) {
+#pragma GCC unroll 2
+    for (int j = 0; j < 4; j += 2) {
+      const F s = twice_eight(scales + j), inverse = twice_eight(inverses + j);
+      F sum = _mm512_setzero_ps();
+#pragma GCC unroll 4
+      for (const __m256& value : v) {
+        const F twice = _mm512_broadcast_f32x8(value);
+        const F code = _mm512_roundscale_ps(_mm512_mul_ps(twice, inverse), _MM_FROUND_TO_NEAREST_INT);
+        const F error = _mm512_fnmadd_ps(s, code, twice);
+        sum = _mm512_fmadd_ps(error, error, sum);
+      }
+      sums[j] = _mm512_castps512_ps256(sum);
+      sums[j + 1] = _mm512_extractf32x8_ps(sum, 1);
+    }
+  }
+
+ private:
+  static F twice_eight(const float* two) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_broadcast_ss(two)), _mm256_broadcast_ss(two + 1),
+                              1);
+  }
+};
+
+}  // namespace
+
+void quantize_row(const float* x, const QuantizedRows& out, std::size_t token) {
+  avx2::quantize_row_with<ScaleErrors>(x, out, token);
+}
 
 void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
                    std::size_t tokens, float* y, std::size_t y_stride) {

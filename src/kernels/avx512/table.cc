@@ -7,7 +7,7 @@ namespace wring::kernels::avx512 {
 
 const KernelTable& table(bool vnni) {
   static constexpr KernelTable kTable =
-      vector::make_table<Vec>(Isa::kAvx512, {avx2::quantize_row, packed_matmul, byte_loop});
+      vector::make_table<Vec>(Isa::kAvx512, {quantize_row, packed_matmul, byte_loop});
   // Skylake-X: no product of bytes into 32 bits.
   static constexpr KernelTable kWithoutVnni =
       vector::make_table<Vec>(Isa::kAvx512, {avx2::quantize_row, avx2::packed_matmul, avx2::byte_loop});
