@@ -3,7 +3,7 @@
 # source that PyPI's llama-cpp-python carries: everybody who repeats a comparison gets the same code without a git
 # server. All of it stays in FOLDER; what is there already is used, and an interrupted build goes on where it was.
 #   bench/peers.sh [FOLDER] [--no-avx512]
-# FOLDER (default build/peers) gets native/bin/llama-{bench,batched-bench,quantize,perplexity,server}. --no-avx512 builds
+# AMX stays off (below). FOLDER (default build/peers) gets native/bin/llama-{bench,batched-bench,quantize,perplexity,server}. --no-avx512 builds
 # no-avx512/bin beside it, the partner of WRING_ISA=avx2.
 set -euo pipefail
 
@@ -47,7 +47,7 @@ done
 
 # A build for another CPU dies of an illegal instruction, or flatters us by leaving instructions unused.
 cpu=$(grep -m1 '^flags' /proc/cpuinfo | cat - <(g++ -dumpfullversion) | sha256sum | cut -c1-16)
-stamp="llama-cpp-python $version, CPU and compiler $cpu"
+stamp="llama-cpp-python $version, CPU and compiler $cpu, no AMX"
 
 fetch_source() {
   local archive="$folder/llama_cpp_python-$version.tar.gz" log="$folder/download.log" sum

@@ -122,6 +122,16 @@ class CommandLine(unittest.TestCase):
         if doctor["isa"] != "avx512" or not doctor["avx512_bf16"]:
             self.assertIsNone(doctor["bf16_gmacs"])
 
+    def test_bench(self):
+        out = self.json_of("bench", self.model, "--prompt", "8", "--generate", "4", "--batch", "1,2", "--steps", "2,1", "--runs", "2",
+                           "--threads", "1")
+        self.assertEqual([(row["prompt"], row["batch"]) for row in out["rows"]], [(8, 1), (8, 2)])
+        self.assertEqual([(step["prompt"], step["positions"]) for step in out["steps"]], [(8, 2), (8, 1)])
+        self.assertEqual(out["steps"][1]["times_one"]["median"], 1)
+        for row in out["rows"]:
+            self.assertGreater(row["decode_tokens_per_s"], 0)
+        self.refused(2, "bench", self.model, "--steps", "0")
+
     def test_levels_give_the_same_bits(self):
         ids = ",".join(str((7 * i) % 320) for i in range(60))
         outputs = set()

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -27,6 +28,29 @@ TEST(ThreadPool, PiecesCoverTheRangeOnce) {
       for (std::size_t i = begin; i < end; ++i) ++seen[i];
     });
     EXPECT_EQ(seen, std::vector<int>(n, 1));
+  }
+}
+
+TEST(ThreadPool, StretchesCoverTheRangeOnceAndNeverGrow) {
+  for (const int threads : {1, 2, 3}) {
+    ThreadPool pool(threads);
+    for (const std::size_t n : {0U, 1U, 2U, 7U, 64U, 1000U}) {
+      std::vector<std::size_t> length(n, 0);  // of the stretch that an index lies in
+      std::vector<int> seen(n, 0);
+      pool.for_stretches(n, [&](std::size_t begin, std::size_t end, int worker) {
+        EXPECT_LT(begin, end);
+        EXPECT_LT(worker, threads);
+        for (std::size_t i = begin; i < end; ++i) {
+          ++seen[i];
+          length[i] = end - begin;
+        }
+      });
+      EXPECT_EQ(seen, std::vector<int>(n, 1)) << n;
+      EXPECT_TRUE(std::is_sorted(length.rbegin(), length.rend())) << n;
+      if (threads > 1 && n > 1) {
+        EXPECT_EQ(length.back(), 1U) << n;
+      }
+    }
   }
 }
 

@@ -45,7 +45,7 @@ Peak peak_of(engine::Products products, const lab::MachinePeaks& peaks) {
   switch (products) {
     case engine::Products::kBytes:
       return {"int8", peaks.int8_gmacs};
-    case engine::Products::kHalves:
+    case engine::Products::kBf16:
       return {"bf16", peaks.bf16_gmacs};
     case engine::Products::kFloats:
       break;
@@ -133,7 +133,7 @@ void run(const BenchOptions& o) {
                              {"workspace_bytes", r.memory.workspace_bytes},
                              {"prefill_gmacs", gmacs},
                              {"prefill_share_of_fp32_peak", gmacs / peaks.fp32_gmacs},
-                             {"prefill_share_of_bf16_peak", share_if(engine::Products::kHalves)},
+                             {"prefill_share_of_bf16_peak", share_if(engine::Products::kBf16)},
                              {"prefill_share_of_int8_peak", share_if(engine::Products::kBytes)},
                              {"decode_share_of_read_bandwidth", read},
                              {"spread",

@@ -102,12 +102,12 @@ void Forward::reserve(const RowPlan& plan) {
     input_.reserve(l.input_form(), rows, z(widest), pool_->threads());
     for (LinearScratch& s : linear_scratch_) l.reserve(s, rows);
   });
-  plan_attention(plan);
+  plan_tasks(plan);
 }
 
-void Forward::plan_attention(const RowPlan& plan) {
-  tasks_.clear();
-  stores_.clear();
+void Forward::plan_tasks(const RowPlan& plan) {
+  attention_tasks_.clear();
+  store_tasks_.clear();
   if (layers_.empty()) return;
   const int kv_heads = layers_.front().attention->num_kv_heads;
   for (const RowSpan& span : plan.spans) {
@@ -115,13 +115,14 @@ void Forward::plan_attention(const RowPlan& plan) {
     // end.
     for (std::int64_t end = span.count; end > 0; end -= kTaskQueries) {
       const std::int64_t begin = std::max<std::int64_t>(0, end - kTaskQueries);
-      for (int h = 0; h < kv_heads; ++h) tasks_.push_back({&span, begin, static_cast<int>(end - begin), h});
+      for (int h = 0; h < kv_heads; ++h)
+        attention_tasks_.push_back({&span, begin, static_cast<int>(end - begin), h});
     }
     // By pages: threads that wrote to one page would take its lines from each other at every key.
     for (std::int64_t begin = 0; begin < span.count;) {
       const std::int64_t room = kernels::kPageTokens - (span.first_position + begin) % kernels::kPageTokens;
       const std::int64_t count = std::min(room, span.count - begin);
-      for (int h = 0; h < kv_heads; ++h) stores_.push_back({&span, begin, static_cast<int>(count), h});
+      for (int h = 0; h < kv_heads; ++h) store_tasks_.push_back({&span, begin, static_cast<int>(count), h});
       begin += count;
     }
   }
@@ -204,15 +205,15 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
 
 void Forward::attend(int index, const RowPlan& plan) {
   const auto store = [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t i = begin; i < end; ++i) store_task(index, stores_[i]);
+    for (std::size_t i = begin; i < end; ++i) store_task(index, store_tasks_[i]);
   };
-  if (plan.ids.size() <= kRowsPerPiece) {
-    store(0, stores_.size(), 0);
+  if (plan.ids.size() <= kRowsPerPiece) {  // less work than waking the others
+    store(0, store_tasks_.size(), 0);
   } else {
-    pool_->for_stretches(stores_.size(), store);
+    pool_->for_stretches(store_tasks_.size(), store);
   }
-  pool_->for_pieces(tasks_.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
-    for (std::size_t i = begin; i < end; ++i) attend_task(index, tasks_[i], scratch_[z(worker)]);
+  pool_->for_pieces(attention_tasks_.size(), 1, [&](std::size_t begin, std::size_t end, int worker) {
+    for (std::size_t i = begin; i < end; ++i) attend_task(index, attention_tasks_[i], scratch_[z(worker)]);
   });
 }
 

@@ -68,8 +68,6 @@ class Forward {
     AlignedBuffer<float> attention;
     std::vector<const void*> k_pages, v_pages;
   };
-  /// A piece of attention that one thread does at a time: some queries of one sequence over one key/value
-  /// head.
   /// Some rows of a span and the heads that share one of keys and values.
   struct HeadTask {
     const RowSpan* span;
@@ -87,7 +85,7 @@ class Forward {
   /// Rotates queries and keys, and stores keys and values; all rows lie in one page.
   void store_task(int index, const HeadTask& task);
   void attend_task(int index, const HeadTask& task, Scratch& scratch);
-  void plan_attention(const RowPlan& plan);
+  void plan_tasks(const RowPlan& plan);
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
   struct Product {
     const Linear* map;
@@ -124,8 +122,8 @@ class Forward {
   RowBuffer last_;               // wanted rows only: hidden_size
   RowBuffer logits_;             // wanted rows only: vocab_size
   LinearInput input_;
-  std::vector<HeadTask> tasks_, stores_;  // of attention, and of what must be done before
-  std::vector<Scratch> scratch_;          // by worker
+  std::vector<HeadTask> attention_tasks_, store_tasks_;
+  std::vector<Scratch> scratch_;  // by worker
   std::vector<LinearScratch> linear_scratch_;
 };
 

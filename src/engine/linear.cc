@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kPanelBytes = 128 << 10;
 // Rows that are dequantized before they meet a single token: enough for the kernel's streams.
 constexpr std::size_t kStreamedRows = 8;
-// Bytes of an arena that a thread takes at a time: enough to make handing out pieces cheap, few enough to
-// share a small matrix evenly.
+// Bytes of an arena in a piece, the unit in which work is handed out: enough to make that cheap, few enough
+// to share a small matrix evenly.
 constexpr std::size_t kPackedPiece = 64 << 10;
 
 std::size_t whole_lines(std::size_t floats) {
@@ -58,9 +58,9 @@ void LinearInput::reserve(InputForm form, std::size_t rows, std::size_t columns,
     tiled_.reserve(kernels::tiled_floats(rows, table_->tile_width, columns));
     return;
   }
-  if (form == InputForm::kHalves) {
-    halves_.reserve(rows * columns);
-    tiled_halves_.reserve(kernels::tiled_floats(rows, table_->bf16->tile_width, (columns + 1) / 2));
+  if (form == InputForm::kBf16) {
+    bf16_.reserve(rows * columns);
+    tiled_bf16_.reserve(kernels::tiled_floats(rows, table_->bf16->tile_width, (columns + 1) / 2));
     return;
   }
   chunks_.reserve(rows * kernels::chunks_of(columns));
@@ -79,7 +79,7 @@ void LinearInput::take(const RowBuffer& x, std::size_t rows, std::span<const Inp
   const auto asked = [&](InputForm form) { return std::ranges::find(forms, form) != forms.end(); };
   const bool twice = asked(InputForm::kTwoCodes), once = asked(InputForm::kCodes) || twice;
   const bool floats = asked(InputForm::kFloats) && rows > 1;
-  if (asked(InputForm::kHalves)) take_halves(x, pool);
+  if (asked(InputForm::kBf16)) take_bf16(x, pool);
   if (!once && !floats) return;
   const std::size_t tile = table_->tile_width;
   pool.for_pieces((rows + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int worker) {
@@ -94,16 +94,16 @@ void LinearInput::take(const RowBuffer& x, std::size_t rows, std::span<const Inp
   });
 }
 
-void LinearInput::take_halves(const RowBuffer& x, ThreadPool& pool) {
+void LinearInput::take_bf16(const RowBuffer& x, ThreadPool& pool) {
   const kernels::Bf16Dots& dots = *table_->bf16;
   const auto k = static_cast<std::size_t>(x.columns());
   const std::size_t tile = dots.tile_width;
   pool.for_pieces((rows_ + tile - 1) / tile, 1, [&](std::size_t begin, std::size_t end, int) {
     const std::size_t first = begin * tile, last = std::min(rows_, end * tile);
-    for (std::size_t r = first; r < last; ++r) dots.round(x.row(r), k, halves_.data() + r * k);
+    for (std::size_t r = first; r < last; ++r) dots.round(x.row(r), k, bf16_.data() + r * k);
     if (rows_ > 1) {
-      dots.tile_tokens(halves_.data() + first * k, k * sizeof(std::uint16_t), last - first, k,
-                       tiled_halves_.data() + kernels::tiled_floats(first, tile, k / 2));
+      dots.tile_tokens(bf16_.data() + first * k, k * sizeof(std::uint16_t), last - first, k,
+                       tiled_bf16_.data() + kernels::tiled_floats(first, tile, k / 2));
     }
   });
 }
@@ -136,7 +136,7 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
     arena_ = arena.take(bytes);
   } else if (mode == ComputeMode::kPacked && weight_->type() == formats::QuantType::kBF16 &&
              table.bf16 != nullptr && columns() % 2 == 0) {
-    form_ = InputForm::kHalves;
+    form_ = InputForm::kBf16;
   }
   if (!packed()) require_dequantize(*weight_);
   if (spec.bias) {
@@ -157,9 +157,9 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
     pack(pool);
     release_mapped_pages(weight_->tensor->data);  // they lie in the arena now
   } else {
-    const bool halves = form_ == InputForm::kHalves;
-    const std::size_t tile = halves ? table.bf16->tile_height : table.tile_height;
-    const std::size_t value_bytes = halves ? sizeof(std::uint16_t) : sizeof(float);
+    const bool bf16 = form_ == InputForm::kBf16;
+    const std::size_t tile = bf16 ? table.bf16->tile_height : table.tile_height;
+    const std::size_t value_bytes = bf16 ? sizeof(std::uint16_t) : sizeof(float);
     panel_rows_ = even_piece(rows(), std::max(kPanelBytes / (value_bytes * columns()), tile), tile, threads);
   }
 }
@@ -181,7 +181,7 @@ void Linear::pack(ThreadPool& pool) {
 
 Products Linear::products() const {
   if (packed()) return Products::kBytes;
-  return form_ == InputForm::kHalves ? Products::kHalves : Products::kFloats;
+  return form_ == InputForm::kBf16 ? Products::kBf16 : Products::kFloats;
 }
 
 std::size_t Linear::payload_bytes() const {
@@ -191,7 +191,7 @@ std::size_t Linear::payload_bytes() const {
 void Linear::reserve(LinearScratch& scratch, std::size_t input_rows) const {
   if (form_ == InputForm::kTwoCodes) scratch.second.reserve(input_rows * panel_rows_);
   if (packed()) return;
-  if (form_ == InputForm::kHalves) {
+  if (form_ == InputForm::kBf16) {
     if (weight_->paired_head_dim > 0) scratch.rows.reserve(panel_rows_ * columns() / 2);
     scratch.panel.reserve(kernels::tiled_floats(panel_rows_, table_->bf16->tile_height, columns() / 2));
     return;
@@ -205,13 +205,13 @@ void Linear::apply(std::size_t first, std::size_t last, const LinearInput& x, Ro
                    LinearScratch& scratch) const {
   const std::size_t end = std::min(rows(), last * panel_rows_);
   // Scratch holds one piece; without it rows need not be cut.
-  const std::size_t most = form_ == InputForm::kCodes ? end : panel_rows_;
-  for (std::size_t r = first * panel_rows_; r < end; r += most) {
-    const std::size_t piece_end = std::min(end, r + most);
+  const std::size_t rows_at_once = form_ == InputForm::kCodes ? end : panel_rows_;
+  for (std::size_t r = first * panel_rows_; r < end; r += rows_at_once) {
+    const std::size_t piece_end = std::min(end, r + rows_at_once);
     if (packed()) {
       packed_rows(x, r, piece_end, y, scratch);
-    } else if (form_ == InputForm::kHalves) {
-      panel_of_halves(x, r, piece_end, y, scratch);
+    } else if (form_ == InputForm::kBf16) {
+      panel_of_bf16(x, r, piece_end, y, scratch);
     } else {
       panel_of(x, r, piece_end, y, scratch);
     }
@@ -262,8 +262,8 @@ void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, 
   }
 }
 
-void Linear::panel_of_halves(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
-                             LinearScratch& scratch) const {
+void Linear::panel_of_bf16(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
+                           LinearScratch& scratch) const {
   const kernels::Bf16Dots& dots = *table_->bf16;
   const std::size_t k = columns(), row_bytes = weight_->row_bytes(), count = end - begin;
   const std::byte* rows = weight_->row_data(static_cast<std::int64_t>(begin));
@@ -275,9 +275,9 @@ void Linear::panel_of_halves(const LinearInput& x, std::size_t begin, std::size_
     }
     rows = ordered;
   }
-  if (x.rows() == 1) return dots.matvec(rows, row_bytes, count, x.halves(), k, y.row(0) + begin);
+  if (x.rows() == 1) return dots.matvec(rows, row_bytes, count, x.bf16(), k, y.row(0) + begin);
   dots.tile_rows(rows, row_bytes, count, k, scratch.panel.data());
-  dots.matmul(scratch.panel.data(), count, x.tiled_halves(), x.rows(), k, y.row(0) + begin, y.stride());
+  dots.matmul(scratch.panel.data(), count, x.tiled_bf16(), x.rows(), k, y.row(0) + begin, y.stride());
 }
 
 }  // namespace wring::engine

@@ -1,8 +1,8 @@
 // A linear map y = W x (+ bias) of a model, ready to be computed in one of the two modes. In packed mode a
 // matrix of a type that has integer kernels is moved once into an arena of interleaved rows
 // (kernels/packed.h); every other matrix, and all of them in exact mode, stay in the mapped file: a single
-// token reads F32, F16 and BF16 where they lie, else rows are dequantized panel by panel. Where the CPU
-// multiplies BF16 itself, packed mode takes BF16 rows as they are stored (kernels::Bf16Dots).
+// token reads F32, F16 and BF16 where they lie, else rows are dequantized panel by panel. Where
+// KernelTable::bf16 is set, packed mode takes BF16 rows as they are stored.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ enum class InputForm {
   kFloats,
   kCodes,     // packed mode's
   kTwoCodes,  // packed mode's, and what they leave over coded once more
-  kHalves,    // packed mode's for BF16 matrices: rounded to BF16
+  kBf16,      // packed mode's for BF16 matrices: rounded to BF16
 };
 
 /// The rows that linear maps read, in the forms that the maps want, made once for all maps of a site.
@@ -41,23 +41,23 @@ class LinearInput {
   const float* single() const { return single_; }       // the plain row, where rows is 1
   kernels::QuantizedRows codes() const { return codes_; }
   kernels::QuantizedRows left_over() const { return left_over_; }
-  const float* tiled_halves() const { return tiled_halves_.data(); }  // for Bf16Dots; unless rows is 1
-  const std::uint16_t* halves() const { return halves_.data(); }      // plain rows, one after the other
+  const float* tiled_bf16() const { return tiled_bf16_.data(); }  // for Bf16Dots; unless rows is 1
+  const std::uint16_t* bf16() const { return bf16_.data(); }      // plain rows, one after the other
   std::size_t bytes() const {
-    return tiled_.bytes() + chunks_.bytes() + more_chunks_.bytes() + errors_.bytes() + halves_.bytes() +
-           tiled_halves_.bytes();
+    return tiled_.bytes() + chunks_.bytes() + more_chunks_.bytes() + errors_.bytes() + bf16_.bytes() +
+           tiled_bf16_.bytes();
   }
 
  private:
   void code_twice(const float* row, std::size_t r, float* errors);
-  void take_halves(const RowBuffer& x, ThreadPool& pool);
+  void take_bf16(const RowBuffer& x, ThreadPool& pool);
 
   const kernels::KernelTable* table_;
   AlignedBuffer<float> tiled_;
   AlignedBuffer<kernels::ActivationChunk> chunks_, more_chunks_;
   RowBuffer errors_;  // a row a thread
-  AlignedBuffer<std::uint16_t> halves_;
-  AlignedBuffer<float> tiled_halves_;
+  AlignedBuffer<std::uint16_t> bf16_;
+  AlignedBuffer<float> tiled_bf16_;
   std::size_t rows_ = 0;
   const float* single_ = nullptr;
   kernels::QuantizedRows codes_ = {}, left_over_ = {};
@@ -101,8 +101,7 @@ class Linear {
   Linear() = default;
   /// Where the matrix is packed, moves its rows into `arena` with the pool's threads and takes its input in
   /// `form`, kCodes or kTwoCodes; any other takes the form that its type asks for. `model`, `arena` and
-  /// `table` must outlive this. Errors: kNotSupported for a
-  /// type that cannot be computed with.
+  /// `table` must outlive this. Errors: kNotSupported for a type that cannot be computed with.
   Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
          PackedArena& arena, ThreadPool& pool, const kernels::KernelTable& table);
 
@@ -128,15 +127,15 @@ class Linear {
                    LinearScratch& scratch) const;
   void panel_of(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
                 LinearScratch& scratch) const;
-  void panel_of_halves(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
-                       LinearScratch& scratch) const;
+  void panel_of_bf16(const LinearInput& x, std::size_t begin, std::size_t end, RowBuffer& y,
+                     LinearScratch& scratch) const;
 
   const kernels::KernelTable* table_ = nullptr;
   const model::Weight* weight_ = nullptr;
   std::vector<float> bias_;  // empty: none
   InputForm form_ = InputForm::kFloats;
   std::byte* arena_ = nullptr;  // the packed rows; null: not packed
-  std::size_t panel_rows_ = 0;  // rows that a thread takes at a time
+  std::size_t panel_rows_ = 0;  // of a piece
 };
 
 }  // namespace wring::engine

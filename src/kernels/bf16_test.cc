@@ -13,9 +13,6 @@
 
 namespace wring::kernels {
 
-/// Scalar's table with AVX-512's packed mode (simde_test_level.cc).
-const KernelTable& simde_packed();
-
 namespace {
 
 struct Dots {

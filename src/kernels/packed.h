@@ -33,7 +33,8 @@ struct alignas(64) ActivationChunk {
 };
 
 /// Rows of quantized activations, (columns / 256 rounded up, tokens) chunks: the tokens of a chunk lie side
-/// by side, as tiles of a product read them. Of a last chunk that is not whole the rest is never read.
+/// by side, as tiles of a product read them. Of a last chunk that is not whole the rest may be read but never
+/// counts.
 struct QuantizedRows {
   ActivationChunk* chunks;
   std::size_t tokens;  // of the buffer: from one chunk of a token to its next

@@ -13,9 +13,6 @@
 
 namespace wring::kernels {
 
-/// Scalar's table, but for the AVX-512 level's packed_matmul (simde_test_level.cc).
-const KernelTable& simde_packed();
-
 namespace {
 
 using formats::QuantType;
@@ -57,6 +54,9 @@ struct Weights {
     for (std::byte& b : file) b = static_cast<std::byte>(fill < 0 ? random() : static_cast<unsigned>(fill));
     const std::size_t block = formats::info_of(type).block_bytes;
     for (std::size_t at = 0; at < file.size(); at += block) set_scales(type, file.data() + at, random);
+    pack();
+  }
+  void pack() {
     const std::size_t group = packed_group_bytes(type, columns);
     packed.reserve((rows + 15) / 16 * group);
     for (std::size_t first = 0; first < rows; first += 16) {
@@ -101,8 +101,21 @@ std::vector<float> product(const KernelTable& table, const Weights& w, const Qua
 
 TEST(Packed, EveryLevelGivesScalarsBitsForEveryShape) {
   const std::tuple<std::size_t, std::size_t, std::size_t> shapes[] = {
-      {1, 256, 1},   {16, 256, 2},  {17, 512, 3},  {33, 768, 4},  {40, 768, 5},    {32, 512, 6},
-      {16, 1536, 7}, {16, 512, 12}, {48, 512, 13}, {33, 256, 64}, {16, 2048, 100}, {16, 11264, 26}};
+      {1, 256, 1},
+      {16, 256, 2},
+      {17, 512, 3},
+      {33, 768, 4},
+      {40, 768, 5},
+      {32, 512, 6},
+      {16, 1536, 7},
+      {16, 512, 12},
+      {48, 512, 13},
+      {33, 256, 64},
+      {16, 2048, 100},
+      {16, 11264, 26},
+      // More tokens, and more chunks, than AVX-512 takes at a time, in a pair of groups, one alone and one
+      // row.
+      {49, 2304, 123}};
   for (const QuantType type : kTypes) {
     for (auto [rows, columns, tokens] : shapes) {
       if (type == QuantType::kQ8_0)
@@ -118,6 +131,17 @@ TEST(Packed, EveryLevelGivesScalarsBitsForEveryShape) {
   }
 }
 
+/// 256 columns of some tokens, every code `code`.
+Activations all_of(int code, std::size_t tokens) {
+  Activations x(reference(), std::vector<float>(256 * tokens, 1.0F), 256);
+  for (std::size_t t = 0; t < tokens; ++t) {
+    ActivationChunk& chunk = *x.rows.at(0, t);
+    std::fill_n(chunk.codes, 256, static_cast<std::int8_t>(code));
+    std::fill_n(chunk.code_sums, 16, static_cast<std::int16_t>(16 * code));
+  }
+  return x;
+}
+
 TEST(Packed, ExtremeCodesDoNotSaturate) {
   // All-ones and all-zeros bit patterns are the largest and smallest codes of a type; 0x80 is −128 in Q8_0.
   for (const QuantType type : kTypes) {
@@ -131,12 +155,7 @@ TEST(Packed, ExtremeCodesDoNotSaturate) {
                                          {-127, 6U},
                                          {127, 16U},
                                          {-127, 16U}}) {
-        Activations x(reference(), std::vector<float>(256 * std::size_t{tokens}, 1.0F), 256);
-        for (std::size_t t = 0; t < tokens; ++t) {
-          ActivationChunk& chunk = *x.rows.at(0, t);
-          std::fill_n(chunk.codes, 256, static_cast<std::int8_t>(code));
-          std::fill_n(chunk.code_sums, 16, static_cast<std::int16_t>(16 * code));
-        }
+        const Activations x = all_of(code, tokens);
         const auto expected = product(reference(), w, x.rows, tokens);
         for (const Level& level : packed_levels()) {
           EXPECT_TRUE(same_bits(expected, product(*level.table, w, x.rows, tokens)))
@@ -144,6 +163,26 @@ TEST(Packed, ExtremeCodesDoNotSaturate) {
               << " tokens " << tokens;
         }
       }
+    }
+  }
+}
+
+TEST(Packed, TheLargestSumsOfASuperBlockAreExact) {
+  // Q6_K's code −32 with scale −128 in all of 32 columns: 16,646,144 of the 2^24 that float32 holds exactly.
+  Weights w(QuantType::kQ6_K, 16, 256, 3, 0);
+  for (std::size_t row = 0; row < w.rows; ++row) {
+    auto* block = reinterpret_cast<formats::BlockQ6_K*>(w.file.data() + row * w.row_bytes);
+    std::fill(std::begin(block->scales), std::end(block->scales), std::int8_t{-128});
+  }
+  w.pack();
+  for (const unsigned tokens : {1U, 6U, 16U}) {
+    for (const int code : {127, -127}) {
+      const Activations x = all_of(code, tokens);
+      const auto expected = product(reference(), w, x.rows, tokens);
+      EXPECT_GT(std::fabs(expected[0]), 0.0F);
+      for (const Level& level : packed_levels())
+        EXPECT_TRUE(same_bits(expected, product(*level.table, w, x.rows, tokens)))
+            << level.name << ' ' << tokens;
     }
   }
 }
@@ -243,7 +282,7 @@ TEST(Packed, QuantizedActivationsAreTheSameOnEveryLevelWhateverTheyHold) {
   EXPECT_TRUE(std::isfinite(expected.scale(0, 160)));
   EXPECT_EQ(expected.code(0, 193), 2);
   EXPECT_EQ(expected.code(0, 194), 2);
-  for (const Level& level : levels()) {
+  for (const Level& level : packed_levels()) {
     const Activations got(*level.table, x, x.size());
     for (std::size_t at = 0; at < x.size(); at += 256) {
       const ActivationChunk &a = expected.chunk(0, at), &b = got.chunk(0, at);

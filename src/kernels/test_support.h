@@ -20,6 +20,10 @@ namespace wring::kernels {
 /// (emulated_test_level.cc).
 const KernelTable& emulated_sixteen_lanes();
 
+/// Scalar's table with all that is AVX-512's own in packed mode, over SIMDe (simde_test_level.cc). Defined
+/// where WRING_HAS_SIMDE is.
+const KernelTable& simde_packed();
+
 struct Level {
   std::string name;
   const KernelTable* table;

@@ -9,7 +9,7 @@ namespace wring::lab {
 struct MachinePeaks {
   double read_bandwidth_gbps = 0;  // 10⁹ bytes a second, all threads reading memory that no cache holds
   double fp32_gmacs = 0;           // 10⁹ float32 multiply-adds a second, all threads, from registers
-  double bf16_gmacs = 0;           // the same of BF16; 0: the CPU level does not multiply it
+  double bf16_gmacs = 0;           // the same of BF16; 0: the level does not use its products
   double int8_gmacs = 0;           // the same of bytes, as packed mode's products use them
 };
 

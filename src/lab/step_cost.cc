@@ -9,20 +9,22 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using engine::TokenId;
 
-constexpr int kRepeats = 8;  // steps in a row of one size: the median of a step is of many
+constexpr int kRepeats = 8;  // steps in a row of one size, of which a run takes the mean
 
 class Sequence {
  public:
   Sequence(engine::Engine& engine, int prompt, int longest)
       : engine_(engine),
         id_(engine.add_sequence()),
-        ids_(prompt_ids(std::max(prompt, longest), engine.model().spec().vocab_size, 0)) {
-    step(prompt, engine::Logits::kLast);
-    engine_.commit(id_, prompt);
-  }
+        ids_(prompt_ids(std::max(prompt, longest), engine.model().spec().vocab_size, 0)) {}
   ~Sequence() { engine_.remove_sequence(id_); }
   Sequence(const Sequence&) = delete;
   Sequence& operator=(const Sequence&) = delete;
+
+  void prefill(int prompt) {
+    step(prompt, engine::Logits::kLast);
+    engine_.commit(id_, prompt);
+  }
 
   /// Milliseconds of a step of `positions`, which are dropped.
   double time(int positions) {
@@ -50,6 +52,7 @@ std::vector<StepCost> measure_steps(engine::Engine& engine, int prompt, const st
   check_speed_protocol({.prompts = {prompt}, .generate = longest},
                        engine.model().config().max_position_embeddings);
   Sequence sequence(engine, prompt, longest);
+  sequence.prefill(prompt);
   std::vector<std::vector<double>> ms(positions.size()), ratios(positions.size());
   for (const int n : positions) sequence.time(n);  // warm-up: workspaces grow
   for (int run = 0; run < runs; ++run) {

@@ -17,8 +17,8 @@ struct StepCost {
 };
 
 /// Times steps of `positions` consecutive positions of one sequence that has `prompt` tokens, logits of all
-/// of them wanted, and drops them again; sizes take turns. Errors: kBadInput if they do not fit the model's
-/// context.
+/// of them wanted, and drops them again; sizes take turns. Precondition: positions is not empty. Errors:
+/// kBadInput if they do not fit the model's context.
 std::vector<StepCost> measure_steps(engine::Engine& engine, int prompt, const std::vector<int>& positions,
                                     int runs, ProgressSink& progress);
 

@@ -19,8 +19,8 @@ using engine::Logits;
 using engine::TokenId;
 using formats::QuantType;
 
-/// A recipe, and whether the CPU multiplies BF16. No CPU of a test has to: the kernels are then scalar's with
-/// the reference of such a CPU's.
+/// A recipe, and whether BF16 is multiplied as such. No CPU of a test has to: the kernels are then scalar's
+/// with the reference of such a CPU's.
 struct Case {
   const char* recipe;
   bool bf16_dots;
@@ -161,8 +161,8 @@ TEST(PackedModeBf16, RowsInAnotherOrderGiveTheSameBits) {
   const engine::EngineOptions options = {
       .compute = ComputeMode::kPacked, .threads = 2, .kernels = &table_with_bf16()};
   engine::Engine a(plain, options), b(paired, options);
-  EXPECT_EQ(a.products(), engine::Products::kHalves);
-  EXPECT_EQ(b.products(), engine::Products::kHalves);
+  EXPECT_EQ(a.products(), engine::Products::kBf16);
+  EXPECT_EQ(b.products(), engine::Products::kBf16);
   const std::vector<TokenId> ids = {5, 9, 20, 17, 3, 31, 0, 44};
   const auto logits = [&](engine::Engine& engine, std::size_t count) {
     const engine::StepResult r =

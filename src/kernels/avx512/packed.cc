@@ -13,8 +13,9 @@ constexpr std::size_t kFewTokens = 8;
 // Of a panel's tiles, tokens times groups: as many float and as many integer sums leave registers for the
 // operands.
 constexpr int kTileSums = 12;
-// Activations at a time, 360 KiB: they stay in the second-level cache (512 KiB and more where there is VNNI).
-// All chunks of a few tokens would not: chunks lie many tokens apart, and so share the cache's sets.
+// Activations at a time, up to 360 KiB: they stay in the second-level cache (512 KiB and more where there is
+// VNNI; the numbers were found with 2 MiB). All chunks of a few tokens would not: chunks lie many tokens
+// apart, and so share the cache's sets.
 constexpr std::size_t kBlockTokens = 120, kBlockChunks = 8;
 
 std::size_t smaller_of(std::size_t a, std::size_t b) {  // std::min would be weak code of this CPU level
@@ -78,16 +79,19 @@ void by_many(const std::byte* groups, std::size_t group_bytes, std::size_t first
   }
 }
 
-/// Whole groups by many tokens: by blocks of activations, each of which meets all groups.
+/// Whole groups by many tokens: by blocks of activations, about equal ones, each of which meets all groups.
 template <class Group>
 void by_blocks(const std::byte* groups, std::size_t group_bytes, std::size_t count, const QuantizedRows& x,
                std::size_t tokens, float* y, std::size_t y_stride) {
   const std::size_t chunks = chunks_of(x.columns);
+  const std::size_t token_blocks = (tokens + kBlockTokens - 1) / kBlockTokens;
+  const std::size_t tiles = (tokens + kTileSums * token_blocks - 1) / (kTileSums * token_blocks);
+  const std::size_t block_tokens = tiles * kTileSums;
   for (std::size_t first = 0; first < chunks; first += kBlockChunks) {
     const std::size_t last = smaller_of(first + kBlockChunks, chunks);
-    for (std::size_t t = 0; t < tokens; t += kBlockTokens) {
+    for (std::size_t t = 0; t < tokens; t += block_tokens) {
       const QuantizedRows block = x.from(t);
-      const std::size_t n = smaller_of(kBlockTokens, tokens - t);
+      const std::size_t n = smaller_of(block_tokens, tokens - t);
       float* out = y + t * y_stride;
       std::size_t i = 0;
       for (; i + 1 < count; i += 2)
@@ -100,6 +104,7 @@ void by_blocks(const std::byte* groups, std::size_t group_bytes, std::size_t cou
   }
 }
 
+/// packed_matmul for one type.
 template <class Group>
 void run(const std::byte* groups, std::size_t group_bytes, std::size_t rows, const QuantizedRows& x,
          std::size_t tokens, float* y, std::size_t y_stride) {
@@ -118,10 +123,6 @@ void run(const std::byte* groups, std::size_t group_bytes, std::size_t rows, con
     for (std::size_t i = r; i < rows; ++i) y[t * y_stride + i] = sums[i - r];
   }
 }
-
-}  // namespace
-
-namespace {
 
 /// avx2::ScaleErrors with two scales a register.
 struct ScaleErrors {

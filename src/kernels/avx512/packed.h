@@ -6,7 +6,7 @@
 // and their sums begin at −offset · Σ x. Sums that meet an integer scale begin at the bits of the float32
 // kBase besides: while they stay below 2^22 they are, as they stand, the float32 kBase + sum, and one fused
 // multiply-add takes the scale in and kBase out, exactly. For a few tokens codes are taken out of the group
-// in registers. For many they are unpacked once into a panel that stays in the first-level cache; two groups
+// in registers. For many they are unpacked into a panel that stays in the first-level cache; two groups
 // side by side, since Zen 4 loads one vector a cycle and so every activation that is loaded should serve two
 // products.
 #pragma once
@@ -47,7 +47,8 @@ inline I with_bits_4_and_5(I low, I high) {
   return _mm512_ternarylogic_epi32(high, _mm512_set1_epi8(0x30), low, 0xEA);
 }
 /// A core that waits for each line in turn gets half of the memory's rate: called for each line that is read,
-/// this asks for the one that comes some super-blocks later. Measured: 2 KB ahead is too near, 9 KB too far.
+/// this asks for the one that comes some super-blocks later. On a Sapphire Rapids 2 KB were too near, 9 KB
+/// too far.
 inline void fetch_ahead_of(const void* p) {
   constexpr std::size_t kAhead = 4608;
   _mm_prefetch(static_cast<const char*>(p) + kAhead, _MM_HINT_T1);

@@ -92,10 +92,6 @@ inline __m512d doubles_of_floats(const __m256& a) {
   const auto x = lanes<float, 8>(a);
   return vector_of<__m512d, 8>([&](std::size_t i) { return double{x[i]}; });
 }
-inline __m512i integers_of_halves(const __m256i& a) {
-  const auto x = lanes<std::uint16_t, 16>(a);
-  return vector_of<__m512i>([&](std::size_t i) { return std::int32_t{x[i]}; });
-}
 /// Of sixteen bytes or words.
 template <class Value, class Vector>
 __m512i integers_of(const Vector& a) {
@@ -125,6 +121,6 @@ __m512i integers_of(const Vector& a) {
 #define _mm512_permute_ps(a, order) wring::kernels::permuted(a, order)
 #define _mm512_cvtss_f32(a) (wring::kernels::lanes<float, 16>(a)[0])
 #define _mm512_cvtps_pd(a) wring::kernels::doubles_of_floats(a)
-#define _mm512_cvtepu16_epi32(a) wring::kernels::integers_of_halves(a)
+#define _mm512_cvtepu16_epi32(a) wring::kernels::integers_of<std::uint16_t>(a)
 #define _cvtsh_ss(bits) wring::f16_to_float(bits)
 #define _mm512_cmplt_epi32_mask(a, b) _mm512_cmpgt_epi32_mask(b, a)

@@ -11,7 +11,7 @@ namespace wring::kernels::vector {
 
 /// n floats as F16 to to[0], to[step], …
 template <class V>
-inline void store_halves(const float* from, int n, std::uint16_t* to, std::ptrdiff_t step) {
+inline void store_f16s(const float* from, int n, std::uint16_t* to, std::ptrdiff_t step) {
   for (int i = 0; i < n; i += V::kLanes) {
     const int some = n - i < V::kLanes ? n - i : V::kLanes;
     std::uint16_t halves[V::kLanes];
@@ -25,9 +25,9 @@ void store_kv(formats::QuantType type, const float* k, const float* v, int head_
               void* k_page, void* v_page) {
   if (type != formats::QuantType::kF16)
     return scalar::store_kv(type, k, v, head_dim, value_dim, slot, k_page, v_page);
-  store_halves<V>(k, head_dim, static_cast<std::uint16_t*>(k_page) + slot, kPageTokens);
-  store_halves<V>(v, value_dim,
-                  static_cast<std::uint16_t*>(v_page) + static_cast<std::ptrdiff_t>(slot) * value_dim, 1);
+  store_f16s<V>(k, head_dim, static_cast<std::uint16_t*>(k_page) + slot, kPageTokens);
+  store_f16s<V>(v, value_dim,
+                static_cast<std::uint16_t*>(v_page) + static_cast<std::ptrdiff_t>(slot) * value_dim, 1);
 }
 
 }  // namespace wring::kernels::vector
