@@ -130,7 +130,9 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(out["steps"][1]["times_one"]["median"], 1)
         for row in out["rows"]:
             self.assertGreater(row["decode_tokens_per_s"], 0)
+            self.assertGreater(row["kv_bytes"], 0)
         self.refused(2, "bench", self.model, "--steps", "0")
+        self.refused(3, "bench", self.model, "--steps", "4000", says=["4000 positions", "context"])
 
     def test_levels_give_the_same_bits(self):
         ids = ",".join(str((7 * i) % 320) for i in range(60))

@@ -81,7 +81,10 @@ void run(const BenchOptions& o) {
   const std::string kv(formats::name_of(o.compute == engine::ComputeMode::kExact ? formats::QuantType::kF32
                                                                                  : options.kv_type));
   std::vector<model::Model> models;
-  for (const std::string& path : o.models) models.push_back(open_model(path));
+  for (const std::string& path : o.models) {
+    models.push_back(open_model(path));
+    lab::check_steps(o.protocol.prompts[0], o.steps, models.back().config().max_position_embeddings);
+  }
   std::vector<std::unique_ptr<engine::Engine>> engines;
   std::vector<engine::Engine*> pointers;
   for (const model::Model& m : models) {

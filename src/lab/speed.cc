@@ -20,7 +20,10 @@ struct Sample {
   double ttft_ms, prefill, decode;
 };
 
-Sample run_once(engine::Engine& engine, int prompt, int batch, int generate, engine::Engine::Memory& memory) {
+/// `memory` is taken at last tokens, when the cache is fullest: a step that ends sequences gives their pages
+/// back.
+Sample run_once(engine::Engine& engine, int prompt, int batch, int generate, engine::Engine::Memory& memory,
+                const ProgressSink& progress) {
   engine::Scheduler scheduler(engine, {.max_sequences = batch});
   double first_token = 0, all_first = 0;
   int started = 0;
@@ -30,9 +33,13 @@ Sample run_once(engine::Engine& engine, int prompt, int batch, int generate, eng
     engine::Request request;
     request.prompt = prompt_ids(prompt, engine.model().spec().vocab_size, b);
     request.max_tokens = generate;
-    request.on_token = [&, seen = false](TokenId) mutable {
-      if (!seen) {
-        seen = true;
+    request.on_token = [&, tokens = 0](TokenId) mutable {
+      if (++tokens == generate) {
+        const std::uint64_t most = memory.kv_bytes;
+        memory = engine.memory();
+        memory.kv_bytes = std::max(memory.kv_bytes, most);
+      }
+      if (tokens == 1) {
         if (++started == 1) first_token = elapsed();
         all_first = elapsed();
       }
@@ -40,7 +47,7 @@ Sample run_once(engine::Engine& engine, int prompt, int batch, int generate, eng
     };
     scheduler.submit(std::move(request));
   }
-  while (scheduler.step()) memory = engine.memory();
+  while (scheduler.step()) progress.throw_if_cancelled();
   const double total = elapsed();
   return {first_token * 1e3, static_cast<double>(prompt) * batch / all_first,
           generate > 1 ? static_cast<double>(generate - 1) * batch / (total - all_first) : 0};
@@ -94,7 +101,7 @@ std::vector<std::vector<SpeedRow>> measure_speed(const std::vector<engine::Engin
         for (std::size_t m = 0; m < engines.size(); ++m) {
           progress.throw_if_cancelled();
           progress.update("timing", done++, total, "runs");
-          const Sample s = run_once(*engines[m], prompt, batch, p.generate, memory[m]);
+          const Sample s = run_once(*engines[m], prompt, batch, p.generate, memory[m], progress);
           if (round >= p.warmups) samples[m].push_back(s);
         }
       }

@@ -1,7 +1,11 @@
 #include "lab/step_cost.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+
+#include "base/error.h"
 
 namespace wring::lab {
 namespace {
@@ -27,9 +31,12 @@ class Sequence {
   }
 
   /// Milliseconds of a step of `positions`, which are dropped.
-  double time(int positions) {
+  double time(int positions, const ProgressSink& progress) {
     const Clock::time_point start = Clock::now();
-    for (int i = 0; i < kRepeats; ++i) step(positions, engine::Logits::kAll);
+    for (int i = 0; i < kRepeats; ++i) {
+      progress.throw_if_cancelled();
+      step(positions, engine::Logits::kAll);
+    }
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / kRepeats;
   }
 
@@ -46,22 +53,29 @@ class Sequence {
 
 }  // namespace
 
+void check_steps(int prompt, const std::vector<int>& positions, std::int64_t max_position_embeddings) {
+  for (const int n : positions) {
+    if (prompt + n <= max_position_embeddings) continue;
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("a step of {} positions after {} tokens is more than the model's context of {}",
+                            n, prompt, max_position_embeddings));
+  }
+}
+
 std::vector<StepCost> measure_steps(engine::Engine& engine, int prompt, const std::vector<int>& positions,
                                     int runs, ProgressSink& progress) {
   const int longest = *std::ranges::max_element(positions);
-  check_speed_protocol({.prompts = {prompt}, .generate = longest},
-                       engine.model().config().max_position_embeddings);
+  check_steps(prompt, positions, engine.model().config().max_position_embeddings);
   Sequence sequence(engine, prompt, longest);
   sequence.prefill(prompt);
   std::vector<std::vector<double>> ms(positions.size()), ratios(positions.size());
-  for (const int n : positions) sequence.time(n);  // warm-up: workspaces grow
+  for (const int n : positions) sequence.time(n, progress);  // warm-up: workspaces grow
   for (int run = 0; run < runs; ++run) {
-    progress.throw_if_cancelled();
     progress.update("timing steps", static_cast<std::uint64_t>(run), static_cast<std::uint64_t>(runs),
                     "rounds");
     for (std::size_t i = 0; i < positions.size(); ++i) {
-      const double one = sequence.time(1);
-      ms[i].push_back(positions[i] == 1 ? one : sequence.time(positions[i]));
+      const double one = sequence.time(1, progress);
+      ms[i].push_back(positions[i] == 1 ? one : sequence.time(positions[i], progress));
       ratios[i].push_back(ms[i].back() / one);
     }
   }

@@ -22,4 +22,8 @@ struct StepCost {
 std::vector<StepCost> measure_steps(engine::Engine& engine, int prompt, const std::vector<int>& positions,
                                     int runs, ProgressSink& progress);
 
+/// The check on the context alone, so that steps that do not fit are refused before any work. Errors:
+/// kBadInput naming step, prompt and limit.
+void check_steps(int prompt, const std::vector<int>& positions, std::int64_t max_position_embeddings);
+
 }  // namespace wring::lab
