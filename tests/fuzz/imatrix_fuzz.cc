@@ -1,0 +1,9 @@
+// An importance matrix.
+#include "formats/imatrix.h"
+#include "fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace wring;
+  const auto path = fuzz::write("imatrix.gguf", data, size);
+  return fuzz::expect_result_or_error([&] { formats::read_imatrix(path); });
+}
