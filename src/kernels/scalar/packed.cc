@@ -49,7 +49,7 @@ void take(const GroupQ4_K& g, Chunk& chunk) {
 void take(const GroupQ6_K& g, Chunk& chunk) {
   for (int row = 0; row < 16; ++row) {
     chunk.d[0][row] = f16_to_float(g.d[row]);
-    for (int b = 0; b < 16; ++b) chunk.scales[b][row] = g.scales[b][row];
+    for (int b = 0; b < 16; ++b) chunk.scales[b][row] = int{g.scales[b][row]};
     for (int c = 0; c < 256; ++c) {
       const int high = g.qh[c / 16][4 * row + c % 4] >> (c / 4 % 4 * 2) & 3;
       chunk.codes[row][c] = (nibble(g.ql, row, c) | high << 4) - 32;
