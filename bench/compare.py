@@ -12,15 +12,10 @@ import argparse
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
 
-
-def run(*args):
-    done = subprocess.run([str(a) for a in args], capture_output=True, encoding="utf-8")
-    if done.returncode:
-        sys.exit(f"{done.stderr[-2000:]}\nerror: {args[0]} ended with status {done.returncode} — {' '.join(map(str, args))} — see above")
-    return done.stdout
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "scripts"))
+from command import run
 
 
 def wring(a):

@@ -3,8 +3,8 @@
 # source that PyPI's llama-cpp-python carries: everybody who repeats a comparison gets the same code without a git
 # server. All of it stays in FOLDER; what is there already is used, and an interrupted build goes on where it was.
 #   bench/peers.sh [FOLDER] [--no-avx512]
-# AMX stays off (below). FOLDER (default build/peers) gets native/bin/llama-{bench,batched-bench,quantize,perplexity,server}. --no-avx512 builds
-# no-avx512/bin beside it, the partner of WRING_ISA=avx2.
+# FOLDER (default build/peers) gets native/bin/llama-{bench,batched-bench,quantize,perplexity,server}. --no-avx512 builds
+# no-avx512/bin beside it, the partner of WRING_ISA=avx2. AMX stays off (see build).
 set -euo pipefail
 
 version=0.3.36

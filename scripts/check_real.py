@@ -10,11 +10,12 @@ import argparse
 import json
 import pathlib
 import struct
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
+
+from command import run
 
 
 def safetensors(path):
@@ -24,13 +25,6 @@ def safetensors(path):
     types = {"F32": np.float32, "I32": np.int32, "I64": np.int64}
     return {name: np.frombuffer(data[slice(*t["data_offsets"])], types[t["dtype"]]).reshape(t["shape"])
             for name, t in header.items() if name != "__metadata__"}
-
-
-def run(*args):
-    done = subprocess.run([str(a) for a in args], capture_output=True, encoding="utf-8")
-    if done.returncode:
-        sys.exit(f"{done.stderr[-2000:]}\nerror: {args[0]} ended with status {done.returncode} — {' '.join(map(str, args[:3]))} — see above")
-    return done.stdout
 
 
 def joined(ids):

@@ -10,11 +10,12 @@ import argparse
 import json
 import pathlib
 import statistics
-import subprocess
+
+import command
 
 
 def run(*args):
-    return json.loads(subprocess.run(args, check=True, capture_output=True, encoding="utf-8").stdout)
+    return json.loads(command.run(*args))
 
 
 def macs_per_token(wring, model, context):

@@ -31,6 +31,8 @@ seeds() { # TARGET: files to start from
   esac 2>/dev/null || true
 }
 
+# Each input becomes a file: in memory, if there is a place for that.
+if [[ -d /dev/shm ]]; then export TMPDIR=/dev/shm; fi
 bad=0
 for target in "${targets[@]}"; do
   corpus=build/fuzz/corpus/$target

@@ -14,12 +14,10 @@
 
 namespace wring::fuzz {
 
-/// One folder a process, in memory where /dev/shm is.
+/// One folder a process, where TMPDIR says.
 inline const std::filesystem::path& folder() {
   static const std::filesystem::path made = [] {
-    const bool memory = std::filesystem::exists("/dev/shm");
-    std::string name =
-        (memory ? "/dev/shm" : std::filesystem::temp_directory_path().string()) + "/wring-fuzz-XXXXXX";
+    std::string name = std::filesystem::temp_directory_path() / "wring-fuzz-XXXXXX";  // mkdtemp fills the X
     if (::mkdtemp(name.data()) == nullptr) std::abort();
     std::atexit([] { std::filesystem::remove_all(folder()); });
     return std::filesystem::path(name);
