@@ -52,6 +52,13 @@ std::size_t valid_utf8_prefix(std::string_view text) {
   return at;
 }
 
+std::size_t character_bytes(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  if (lead < 0x80) return 1;
+  const std::size_t n = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  return n <= text.size() && is_valid_utf8(text.substr(0, n)) ? n : 1;
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {

@@ -15,6 +15,9 @@ inline bool is_valid_utf8(std::string_view text) {
   return valid_utf8_prefix(text) == text.size();
 }
 
+/// Bytes of the character that `text` (not empty) begins with; 1 for a byte that begins none.
+std::size_t character_bytes(std::string_view text);
+
 /// One line that is safe to print: control characters and invalid bytes become \n, \t or \xNN.
 std::string printable(std::string_view text);
 

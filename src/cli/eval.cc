@@ -120,9 +120,12 @@ void documents(const EvalOptions& o, const engine::ModelFiles& files, const eval
   std::vector<evaluate::DocumentResult> reference_results;
   if (!o.against.empty()) {
     const engine::ModelFiles other = open_model_files(o.against);
-    if (other.require_tokenizer().hash() != tokenizer.hash()) {
+    const auto other_docs = evaluate::tokenize(texts, other.require_tokenizer(), context,
+                                               other.model.config().max_position_embeddings);
+    if (evaluate::tokenized_hash(other_docs) != evaluate::tokenized_hash(docs)) {
       throw Error(ErrorCode::kBadInput,
-                  "the two models have different tokenizers: their tokens cannot be compared",
+                  "the tokenizers of the two models make different tokens of these documents: they cannot be "
+                  "compared",
                   fmt::format("{} and {}", o.model, o.against));
     }
     engine::Engine engine(other.model, {.threads = o.common.threads});

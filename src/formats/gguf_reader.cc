@@ -202,6 +202,14 @@ std::vector<std::int64_t> GgufReader::integers(std::string_view key) const {
   return out;
 }
 
+const std::vector<double>& GgufReader::numbers(std::string_view key) const {
+  const auto& values = state_->as<std::vector<double>>(key, "an array of numbers");
+  if (!std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) {
+    state_->wrong(key, "an array of finite numbers");
+  }
+  return values;
+}
+
 const std::string& GgufReader::file() const {
   return state_->file;
 }

@@ -88,7 +88,7 @@ bool merges_reach_all(const text::Tokenizer& tokenizer, const Tokens& tokens) {
 std::string pre_tokenizer_name(const Json& definition, const text::Tokenizer& tokenizer,
                                const Tokens& tokens) {
   const std::string where = "tokenizer.json, pre_tokenizer";
-  const text::PreTokenizer rules = text::parse_pretokenizer(definition.value("pre_tokenizer", Json()), where);
+  const text::PreTokenizer rules = text::parse_pretokenizer(definition.value("pre_tokenizer", Json()), true, where);
   const bool nfc = uses_nfc(definition.value("normalizer", Json()));
   const std::string name(text::name_of_pretokenizer(rules, nfc));
   if (name.empty()) {

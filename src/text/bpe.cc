@@ -1,5 +1,6 @@
 // See bpe.h. Symbols form a linked list over the word; a heap entry is stale if the pair at its position has
-// another rank by now, and ranks belong to one pair each, so that is all there is to check.
+// another rank by now. Of pairs with equal ranks an old entry may stand for a new pair, which is due just
+// then.
 #include "text/bpe.h"
 
 #include <fmt/format.h>
@@ -9,7 +10,6 @@
 #include <limits>
 
 #include "base/error.h"
-#include "text/byte_level.h"
 
 namespace wring::text {
 
@@ -27,28 +27,23 @@ std::size_t spread(std::uint64_t key) {
 
 }  // namespace
 
-Bpe::Bpe(const Vocabulary& vocabulary, std::vector<Merge> merges, bool ignore_merges)
-    : merges_(std::move(merges)) {
-  for (std::size_t byte = 0; byte < 256; ++byte) {
-    const char b = static_cast<char>(byte);
-    const auto id = vocabulary.find(to_byte_level({&b, 1}));
-    byte_ids_[byte] = id && vocabulary.kind(*id) == TokenKind::kNormal ? *id : -1;
-  }
-  slots_.resize(std::bit_ceil(2 * merges_.size() + 2));
-  for (std::size_t rank = 0; rank < merges_.size(); ++rank) {
-    insert(merges_[rank].left, merges_[rank].right, static_cast<std::uint32_t>(rank));
-  }
+Bpe::Bpe(const Vocabulary& vocabulary, const Alphabet& alphabet, const std::vector<Merge>& merges,
+         bool ignore_merges)
+    : alphabet_(alphabet) {
+  slots_.resize(std::bit_ceil(2 * merges.size() + 2));
+  for (const Merge& merge : merges) insert(merge);
   if (!ignore_merges) return;
   Scratch scratch;
   std::vector<TokenId> ids;
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
     if (vocabulary.kind(id) != TokenKind::kNormal) continue;
-    const std::string_view bytes = vocabulary.bytes(id);
     ids.clear();
-    const bool encodable =
-        std::ranges::all_of(bytes, [&](char b) { return byte_ids_[static_cast<unsigned char>(b)] >= 0; });
-    if (encodable) merge_up(bytes, scratch, ids);
-    if (ids != std::vector<TokenId>{id}) whole_words_.emplace(bytes, id);
+    try {
+      merge_up(vocabulary.word(id), scratch, ids);
+    } catch (const Error&) {  // its letters are no tokens: only the whole word is
+      ids.clear();
+    }
+    if (ids != std::vector<TokenId>{id}) whole_words_.emplace(vocabulary.word(id), id);
   }
 }
 
@@ -61,11 +56,11 @@ const Bpe::Slot* Bpe::find(TokenId left, TokenId right) const {
   }
 }
 
-void Bpe::insert(TokenId left, TokenId right, std::uint32_t rank) {
-  const std::uint64_t key = pair_key(left, right);
+void Bpe::insert(const Merge& merge) {
+  const std::uint64_t key = pair_key(merge.left, merge.right);
   std::size_t i = spread(key) & (slots_.size() - 1);
   while (slots_[i].pair != Slot{}.pair && slots_[i].pair != key) i = (i + 1) & (slots_.size() - 1);
-  slots_[i] = {key, rank};
+  slots_[i] = {key, merge.rank, merge.result};
 }
 
 void Bpe::encode(std::string_view word, Scratch& scratch, std::vector<TokenId>& out) const {
@@ -110,18 +105,14 @@ void Bpe::merge_up(std::string_view word, Scratch& scratch, std::vector<TokenId>
   if (word.size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
     throw Error(ErrorCode::kBadInput, fmt::format("a word of {} bytes is too long to tokenize", word.size()));
   }
+  scratch.letters_.clear();
+  alphabet_.spell(word, scratch.letters_);
   auto& symbols = scratch.symbols_;
   symbols.clear();
   scratch.heap_.clear();
-  const auto n = static_cast<std::int32_t>(word.size());
+  const auto n = static_cast<std::int32_t>(scratch.letters_.size());
   for (std::int32_t i = 0; i < n; ++i) {
-    const auto byte = static_cast<unsigned char>(word[static_cast<std::size_t>(i)]);
-    if (byte_ids_[byte] < 0) {
-      throw Error(ErrorCode::kBadInput,
-                  fmt::format("the tokenizer's vocabulary has no token for the byte 0x{:02X}", byte), {},
-                  "remove this character from the text: it would be lost");
-    }
-    symbols.push_back({byte_ids_[byte], i - 1, i + 1 < n ? i + 1 : -1});
+    symbols.push_back({scratch.letters_[static_cast<std::size_t>(i)], i - 1, i + 1 < n ? i + 1 : -1});
   }
   for (std::int32_t i = 0; i + 1 < n; ++i) offer(scratch, i);
 
@@ -134,7 +125,7 @@ void Bpe::merge_up(std::string_view word, Scratch& scratch, std::vector<TokenId>
     auto& right = symbols[static_cast<std::size_t>(left.next)];
     const Slot* slot = find(left.id, right.id);
     if (slot == nullptr || slot->rank != top >> 32) continue;
-    left.id = merges_[slot->rank].result;
+    left.id = slot->result;
     left.next = right.next;
     right.id = -1;
     if (left.next >= 0) {

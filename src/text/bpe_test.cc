@@ -55,11 +55,12 @@ Definition random_definition(std::mt19937& random, std::size_t letters) {
       d.vocabulary.add(*result, left + right, TokenKind::kNormal, "test");
       texts.push_back(left + right);
     }
-    const Merge m{*d.vocabulary.find(left), *d.vocabulary.find(right), *result};
+    const Merge m{*d.vocabulary.find(left), *d.vocabulary.find(right), *result,
+                  static_cast<std::uint32_t>(d.merges.size())};
     const auto same = [&](const Merge& o) { return o.left == m.left && o.right == m.right; };
     if (std::none_of(d.merges.begin(), d.merges.end(), same)) d.merges.push_back(m);
   }
-  d.vocabulary.finish();
+  d.vocabulary.finish({.byte_level = true});
   return d;
 }
 
@@ -67,7 +68,7 @@ TEST(Bpe, EqualsTheDefinition) {
   std::mt19937 random(11);
   for (int round = 0; round < 60; ++round) {
     const Definition d = random_definition(random, 2 + random() % 3);
-    const Bpe bpe(d.vocabulary, d.merges, false);
+    const Bpe bpe(d.vocabulary, Alphabet(d.vocabulary, {}), d.merges, false);
     Bpe::Scratch scratch;
     for (int i = 0; i < 40; ++i) {
       std::string word;
@@ -89,26 +90,26 @@ TEST(Bpe, AWordThatIsATokenIsTakenWholeIfMergesAreIgnored) {
        std::map<int, const char*>{{0, "a"}, {1, "b"}, {2, "c"}, {3, "ab"}, {4, "abc"}}) {
     v.add(id, text, TokenKind::kNormal, "test");
   }
-  v.finish();
-  const std::vector<Merge> merges = {{0, 1, 3}};  // nothing makes "abc"
+  v.finish({.byte_level = true});
+  const std::vector<Merge> merges = {{0, 1, 3, 0}};  // nothing makes "abc"
   const auto encode = [&](bool ignore, std::string_view word) {
     std::vector<TokenId> ids;
     Bpe::Scratch scratch;
-    Bpe(v, merges, ignore).encode(word, scratch, ids);
+    Bpe(v, Alphabet(v, {}), merges, ignore).encode(word, scratch, ids);
     return ids;
   };
   EXPECT_EQ(encode(false, "abc"), (std::vector<TokenId>{3, 2}));
   EXPECT_EQ(encode(true, "abc"), (std::vector<TokenId>{4}));
   EXPECT_EQ(encode(true, "abca"), (std::vector<TokenId>{3, 2, 0}));
-  EXPECT_TRUE(Bpe(v, merges, true).ignores_merges());
-  EXPECT_FALSE(
-      Bpe(v, {{0, 1, 3}, {3, 2, 4}}, true).ignores_merges());  // merges reach every token: no difference
+  EXPECT_TRUE(Bpe(v, Alphabet(v, {}), merges, true).ignores_merges());
+  EXPECT_FALSE(Bpe(v, Alphabet(v, {}), {{0, 1, 3, 0}, {3, 2, 4, 1}}, true)
+                   .ignores_merges());  // merges reach every token: no difference
 }
 
 TEST(Bpe, TheWordsSeenAreBounded) {
   std::mt19937 random(3);
   const Definition d = random_definition(random, 4);
-  const Bpe bpe(d.vocabulary, d.merges, false);
+  const Bpe bpe(d.vocabulary, Alphabet(d.vocabulary, {}), d.merges, false);
   Bpe::Scratch scratch;
   for (std::size_t i = 0; i < Bpe::Scratch::kMaxCached + 1000; ++i) {
     std::string word;
@@ -138,7 +139,7 @@ TEST(ByteLevel, EveryByteHasItsOwnPrintableCharacter) {
 TEST(Vocabulary, GapsAreAllowedAndDecodeToNothing) {
   Vocabulary v;
   v.add(5, "a", TokenKind::kNormal, "test");
-  v.finish();
+  v.finish({.byte_level = true});
   EXPECT_EQ(v.size(), 6);
   EXPECT_FALSE(v.contains(2));
   EXPECT_EQ(v.bytes(2), "");

@@ -6,6 +6,8 @@
 
 #include <optional>
 
+#include "text/normalizer.h"
+
 namespace wring::text {
 
 const std::string_view kGpt2Pattern =
@@ -89,47 +91,58 @@ std::string_view name_of(SplitBehavior b) {
 
 void PreTokenizer::add_split(std::string_view pattern, SplitBehavior behavior, bool invert,
                              std::string_view where) {
-  Rule rule{{}, behavior, invert};
-  rule.regex.emplace_back(pattern, where);
-  rules_.push_back(std::move(rule));
+  rules_.emplace_back(Split{Regex(pattern, where), behavior, invert});
 }
 
 void PreTokenizer::add_prefix_space() {
-  rules_.emplace_back();
+  rules_.emplace_back(PrefixSpace{});
 }
 
-void PreTokenizer::split(std::string_view text, RegexSearch& search, const Emit& emit) const {
-  if (!text.empty()) apply(0, text, search, emit);
+void PreTokenizer::add_metaspace(std::string replacement, PrependScheme scheme) {
+  rules_.emplace_back(Metaspace{std::move(replacement), scheme});
 }
 
-void PreTokenizer::apply(std::size_t index, std::string_view piece, RegexSearch& search,
+void PreTokenizer::split(std::string_view text, bool begins_text, RegexSearch& search,
                          const Emit& emit) const {
+  if (!text.empty()) apply(0, {text, begins_text}, search, emit);
+}
+
+void PreTokenizer::apply(std::size_t index, Piece piece, RegexSearch& search, const Emit& emit) const {
   if (index == rules_.size()) {
-    emit(piece);
+    emit(piece.text);
     return;
   }
-  const Rule& rule = rules_[index];
-  if (rule.regex.empty()) {
-    const std::string with_blank = piece.starts_with(' ') ? std::string(piece) : fmt::format(" {}", piece);
-    apply(index + 1, with_blank, search, emit);
-    return;
+  if (const auto* rule = std::get_if<Split>(&rules_[index])) {
+    const Emit next = [&](std::string_view part) {
+      apply(index + 1, {part, piece.begins_text && part.data() == piece.text.data()}, search, emit);
+    };
+    Joiner joiner(rule->behavior, piece.text, next);
+    search.for_each_part(rule->regex, piece.text, [&](std::size_t begin, std::size_t end, bool is_match) {
+      joiner.part(begin, end, is_match != rule->invert);
+    });
+    joiner.finish();
+  } else if (const auto* metaspace = std::get_if<Metaspace>(&rules_[index])) {
+    std::string written = replace_string(piece.text, " ", metaspace->replacement);
+    const bool wanted = metaspace->scheme == PrependScheme::kAlways ||
+                        (metaspace->scheme == PrependScheme::kFirst && piece.begins_text);
+    if (wanted && !written.starts_with(metaspace->replacement)) written.insert(0, metaspace->replacement);
+    apply(index + 1, {written, piece.begins_text}, search, emit);
+  } else {
+    const std::string with_blank =
+        piece.text.starts_with(' ') ? std::string(piece.text) : fmt::format(" {}", piece.text);
+    apply(index + 1, {with_blank, piece.begins_text}, search, emit);
   }
-  const Emit next = [&](std::string_view part) { apply(index + 1, part, search, emit); };
-  Joiner joiner(rule.behavior, piece, next);
-  search.for_each_part(rule.regex.front(), piece, [&](std::size_t begin, std::size_t end, bool is_match) {
-    joiner.part(begin, end, is_match != rule.invert);
-  });
-  joiner.finish();
 }
 
 std::string PreTokenizer::definition() const {
   std::string out;
-  for (const Rule& rule : rules_) {
-    if (rule.regex.empty()) {
-      out += "prefix_space\n";
+  for (const auto& rule : rules_) {
+    if (const auto* split = std::get_if<Split>(&rule)) {
+      out += fmt::format("split {} {} {}\n", name_of(split->behavior), split->invert, split->regex.pattern());
+    } else if (const auto* metaspace = std::get_if<Metaspace>(&rule)) {
+      out += fmt::format("metaspace {} {}\n", metaspace->replacement, static_cast<int>(metaspace->scheme));
     } else {
-      out +=
-          fmt::format("split {} {} {}\n", name_of(rule.behavior), rule.invert, rule.regex.front().pattern());
+      out += "prefix_space\n";
     }
   }
   return out;

@@ -1,14 +1,9 @@
-// "pre_tokenizer" of tokenizer.json -> rules. Only definitions that end in ByteLevel are taken: without it
-// the words would hold characters that a byte-level vocabulary does not have. Source: Hugging Face
-// tokenizers, pre_tokenizers/.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
-#include "base/error.h"
-#include "base/utf8.h"
-#include "formats/json.h"
+// "pre_tokenizer" of tokenizer.json -> rules. A byte-level vocabulary needs words that end in ByteLevel:
+// without it they would hold characters that it does not have. Source: Hugging Face tokenizers,
+// pre_tokenizers/.
+#include "text/hf_json.h"
 #include "text/pretokenizer.h"
+#include "text/vocabulary.h"
 
 namespace wring::text {
 
@@ -37,19 +32,8 @@ std::string literal(std::string_view text) {
 }
 
 void add_split(const Json& rule, std::string_view where, PreTokenizer& out) {
-  const auto pattern = rule.find("pattern");
-  if (pattern == rule.end() || !pattern->is_object() || pattern->size() != 1 ||
-      !pattern->begin().value().is_string()) {
-    throw Error(ErrorCode::kBadInput, "pattern is not {\"Regex\": text} or {\"String\": text}",
-                std::string(where));
-  }
-  const std::string& kind = pattern->begin().key();
-  const auto& text = pattern->begin().value().get_ref<const std::string&>();
-  if (kind != "Regex" && kind != "String") {
-    throw Error(ErrorCode::kNotSupported, fmt::format("the pattern kind '{}' is not supported", kind),
-                std::string(where));
-  }
-  out.add_split(kind == "Regex" ? text : literal(text),
+  const HfPattern pattern = read_pattern(rule, where);
+  out.add_split(pattern.is_regex ? pattern.text : literal(pattern.text),
                 behavior_of(formats::json_string_or(rule, "behavior", "", where), where),
                 formats::json_bool_or(rule, "invert", false, where), where);
 }
@@ -62,54 +46,79 @@ void add_byte_level(const Json& rule, std::string_view where, PreTokenizer& out)
   }
 }
 
+void add_metaspace(const Json& rule, std::string_view where, PreTokenizer& out) {
+  const std::string replacement = formats::json_string_or(rule, "replacement", kBlankMark, where);
+  if (replacement.empty()) {
+    throw Error(ErrorCode::kBadInput, "Metaspace.replacement is empty", std::string(where));
+  }
+  out.add_metaspace(replacement, prepend_scheme(rule, where));
+  if (formats::json_bool_or(rule, "split", true, where)) {
+    out.add_split(literal(replacement), SplitBehavior::kMergedWithNext, false, where);
+  }
+}
+
 // Sequences may nest; the JSON reader bounds the depth.
 void flatten(const Json& rule, std::string_view where, std::vector<const Json*>& rules) {
-  if (!rule.is_object()) {
-    throw Error(ErrorCode::kNotSupported, "no pre_tokenizer: only byte-level BPE is supported",
-                std::string(where));
-  }
-  if (formats::json_string_or(rule, "type", "", where) != "Sequence") {
+  if (type_of(rule, where) != "Sequence") {
     rules.push_back(&rule);
     return;
   }
-  const auto parts = rule.find("pretokenizers");
-  if (parts == rule.end() || !parts->is_array()) {
-    throw Error(ErrorCode::kBadInput, "a Sequence without the list pretokenizers", std::string(where));
-  }
-  for (const Json& part : *parts) flatten(part, where, rules);
+  for (const Json& part : parts_of(rule, "pretokenizers", where)) flatten(part, where, rules);
 }
 
 }  // namespace
 
-PreTokenizer parse_pretokenizer(const nlohmann::json& definition, std::string_view where) {
+PrependScheme prepend_scheme(const Json& metaspace, std::string_view where) {
+  // Files older than 2024 have add_prefix_space instead of the scheme.
+  const bool prefix = formats::json_bool_or(metaspace, "add_prefix_space", true, where);
+  const std::string scheme =
+      formats::json_string_or(metaspace, "prepend_scheme", prefix ? "always" : "never", where);
+  if (scheme == "always") return PrependScheme::kAlways;
+  if (scheme == "first") return PrependScheme::kFirst;
+  if (scheme == "never") return PrependScheme::kNever;
+  throw Error(ErrorCode::kNotSupported,
+              fmt::format("the prepend_scheme '{}' is not supported", printable(scheme)), std::string(where),
+              "supported: always, first, never");
+}
+
+PreTokenizer parse_pretokenizer(const Json& definition, bool byte_level, std::string_view where) {
   std::vector<const Json*> rules;
-  flatten(definition, where, rules);
+  if (!definition.is_null()) flatten(definition, where, rules);
   PreTokenizer out;
+  bool ends_in_byte_level = false;
   for (std::size_t i = 0; i < rules.size(); ++i) {
     const Json& rule = *rules[i];
-    const std::string type = formats::json_string_or(rule, "type", "", where);
+    const std::string type = type_of(rule, where);
     if (type == "Split") {
       add_split(rule, where, out);
     } else if (type == "Digits") {
       // Both forms isolate: single digits, or whole runs of them.
       const bool single = formats::json_bool_or(rule, "individual_digits", false, where);
       out.add_split(single ? R"(\p{N})" : R"(\p{N}+)", SplitBehavior::kIsolated, false, where);
+    } else if (type == "WhitespaceSplit") {
+      out.add_split(R"(\s)", SplitBehavior::kRemoved, false, where);
+    } else if (type == "Metaspace") {
+      add_metaspace(rule, where, out);
     } else if (type == "ByteLevel") {
-      if (i + 1 != rules.size()) {
-        throw Error(ErrorCode::kNotSupported, "the pre_tokenizer ByteLevel is supported as the last one only",
+      if (i + 1 != rules.size() || !byte_level) {
+        throw Error(ErrorCode::kNotSupported,
+                    "the pre_tokenizer ByteLevel is supported as the last one and with its decoder only",
                     std::string(where));
       }
       add_byte_level(rule, where, out);
-      return out;
+      ends_in_byte_level = true;
     } else {
-      throw Error(ErrorCode::kNotSupported,
-                  fmt::format("the pre_tokenizer type '{}' is not supported", printable(type)),
-                  std::string(where), "supported: Split, Digits, ByteLevel, Sequence");
+      throw Error(ErrorCode::kNotSupported, fmt::format("the pre_tokenizer type '{}' is not supported", type),
+                  std::string(where),
+                  "supported: Split, Digits, WhitespaceSplit, Metaspace, ByteLevel, Sequence");
     }
   }
-  throw Error(ErrorCode::kNotSupported,
-              "the pre_tokenizer does not end in ByteLevel: only byte-level BPE is supported",
-              std::string(where));
+  if (byte_level && !ends_in_byte_level) {
+    throw Error(ErrorCode::kNotSupported,
+                "the decoder is ByteLevel, but the pre_tokenizer does not end in ByteLevel",
+                std::string(where), "a byte-level vocabulary needs both");
+  }
+  return out;
 }
 
 }  // namespace wring::text

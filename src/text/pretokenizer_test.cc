@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 std::vector<std::string> split(const PreTokenizer& rules, std::string_view text) {
   std::vector<std::string> words;
   RegexSearch search(text.size());
-  rules.split(text, search, [&](std::string_view w) { words.emplace_back(w); });
+  rules.split(text, true, search, [&](std::string_view w) { words.emplace_back(w); });
   return words;
 }
 
@@ -37,7 +37,7 @@ json split_rule(const std::string& pattern) {
 
 PreTokenizer rules_of(const std::string& pattern) {
   return parse_pretokenizer({{"type", "Sequence"}, {"pretokenizers", {split_rule(pattern), byte_level()}}},
-                            "test");
+                            true, "test");
 }
 
 TEST(PreTokenizer, EveryRuleGivesTheReferenceIds) {
@@ -67,7 +67,7 @@ TEST(PreTokenizer, GgufNamesMeanThePublishedDefinitions) {
          {"gpt-2", "llama-bpe", "qwen2", "qwen35", "smollm", "deepseek-v3", "gpt-4o", "exaone-moe"}) {
       if (name != known) continue;
       const NamedPreTokenizer named = named_pretokenizer(name, "test");
-      const PreTokenizer rules = parse_pretokenizer(c["pre_tokenizer"], "test");
+      const PreTokenizer rules = parse_pretokenizer(c["pre_tokenizer"], true, "test");
       EXPECT_EQ(named.rules.definition(), rules.definition()) << name;
       EXPECT_EQ(named.nfc, !c["normalizer"].is_null()) << name;
       EXPECT_EQ(name_of_pretokenizer(rules, named.nfc), name);
@@ -171,13 +171,14 @@ TEST(PreTokenizer, BadDefinitions) {
   odd_kind["pattern"] = {{"Glob", "a"}};
   odd_behavior["behavior"] = "Glued";
   for (const json& rule : {no_pattern, odd_kind, odd_behavior, json{{"type", "Sequence"}}, json(3)}) {
-    EXPECT_THROW(parse_pretokenizer({{"type", "Sequence"}, {"pretokenizers", {rule, byte_level()}}}, "test"),
-                 Error)
+    EXPECT_THROW(
+        parse_pretokenizer({{"type", "Sequence"}, {"pretokenizers", {rule, byte_level()}}}, true, "test"),
+        Error)
         << rule;
   }
-  EXPECT_THROW(
-      parse_pretokenizer({{"type", "Sequence"}, {"pretokenizers", {byte_level(), split_rule("a")}}}, "test"),
-      Error);
+  EXPECT_THROW(parse_pretokenizer({{"type", "Sequence"}, {"pretokenizers", {byte_level(), split_rule("a")}}},
+                                  true, "test"),
+               Error);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
-#include "text/normalizer.h"
+#include "text/nfc.h"
 #include "text/stop_strings.h"
 #include "text/tokenizer_test_data.h"
 

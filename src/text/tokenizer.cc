@@ -1,46 +1,66 @@
-// Encoding and decoding (tokenizer.h): added tokens first, then normalization, pre-tokenization and BPE for
-// what lies between them. Bytes that are not UTF-8 are words of their own, since regexes are defined on
+// Encoding and decoding (tokenizer.h): added tokens first, then normalization, pre-tokenization and the model
+// for what lies between them. Bytes that are not UTF-8 are words of their own, since regexes are defined on
 // characters only.
 #include "text/tokenizer.h"
 
 #include <fmt/format.h>
 
+#include <map>
+
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/utf8.h"
-#include "text/normalizer.h"
 #include "text/tokenizer_state.h"
 
 namespace wring::text {
 
 namespace {
 
-std::vector<AddedToken> select(const std::vector<AddedToken>& tokens, bool normalized, bool nfc) {
+std::vector<AddedToken> select(const std::vector<AddedToken>& tokens, bool normalized,
+                               const Normalizer& normalizer) {
   std::vector<AddedToken> out;
   for (const AddedToken& t : tokens) {
     if (t.normalized != normalized) continue;
     out.push_back(t);
-    if (normalized && nfc) out.back().text = to_nfc(t.text);
+    RegexSearch search(t.text.size());
+    if (normalized) out.back().text = normalizer.apply(t.text, search);
   }
   return out;
+}
+
+Vocabulary finish(TokenizerParts& parts) {
+  std::map<TokenId, std::string> found_as;
+  for (AddedToken& t : select(parts.added, true, parts.normalizer)) found_as[t.id] = std::move(t.text);
+  parts.vocabulary.finish(std::move(parts.coding), found_as);
+  return std::move(parts.vocabulary);
+}
+
+std::variant<Bpe, Unigram> make_model(const TokenizerParts& parts, const Vocabulary& vocabulary) {
+  const Alphabet alphabet(vocabulary, parts.fallbacks);
+  if (const auto* unigram = std::get_if<UnigramDefinition>(&parts.model)) {
+    return Unigram(vocabulary, alphabet, unigram->scores);
+  }
+  const auto& bpe = std::get<BpeDefinition>(parts.model);
+  return Bpe(vocabulary, alphabet, bpe.merges, bpe.ignore_merges);
 }
 
 }  // namespace
 
 Tokenizer::State::State(TokenizerParts parts)
-    : vocabulary((parts.vocabulary.finish(), std::move(parts.vocabulary))),
-      bpe(vocabulary, std::move(parts.merges), parts.ignore_merges),
+    : vocabulary(finish(parts)),
+      model(make_model(parts, vocabulary)),
+      normalizer(std::move(parts.normalizer)),
       // Without a normalizer "normalized" text is the text itself, but the order of the two searches remains.
-      added_raw(select(parts.added, false, parts.nfc)),
-      added_normalized(select(parts.added, true, parts.nfc)),
+      added_raw(select(parts.added, false, normalizer)),
+      added_normalized(select(parts.added, true, normalizer)),
       pretokenizer(std::move(parts.pretokenizer)),
-      nfc(parts.nfc),
+      strips_leading_blank(parts.strips_leading_blank),
       bos(parts.bos),
       eos(parts.eos),
       adds_bos(parts.adds_bos),
-      hash(compute_hash(parts.added)) {}
+      hash(compute_hash(parts)) {}
 
-std::string Tokenizer::State::compute_hash(const std::vector<AddedToken>& added) const {
+std::string Tokenizer::State::compute_hash(const TokenizerParts& parts) const {
   // Every string with its length, so that no two definitions write the same bytes. Padding rows and BOS/EOS
   // are left out: they change no text's ids, and a GGUF and the folder it was made from differ in them.
   Sha256 sha;
@@ -51,34 +71,51 @@ std::string Tokenizer::State::compute_hash(const std::vector<AddedToken>& added)
     sha.update(fmt::format("{} {} {} ", id, static_cast<int>(kind), token.size()));
     sha.update(token);
   }
-  for (const Merge& m : bpe.merges()) sha.update(fmt::format("{} {}\n", m.left, m.right));
-  for (const AddedToken& t : added) {
-    if (t.single_word || t.lstrip || t.rstrip || (t.normalized && nfc)) {
-      sha.update(fmt::format("{} {} {} {} {}\n", t.id, t.single_word, t.lstrip, t.rstrip, t.normalized));
+  if (const auto* unigram = std::get_if<UnigramDefinition>(&parts.model)) {
+    for (const double score : unigram->scores) sha.update(fmt::format("{}\n", score));
+  } else {
+    for (const Merge& m : std::get<BpeDefinition>(parts.model).merges) {
+      sha.update(fmt::format("{} {}\n", m.left, m.right));
+    }
+    sha.update(fmt::format("ignore_merges {}\n", std::get<Bpe>(model).ignores_merges()));
+  }
+  for (const AddedToken& t : parts.added) {
+    const bool normalized = t.normalized && !normalizer.empty();
+    if (t.single_word || t.lstrip || t.rstrip || normalized) {
+      sha.update(fmt::format("{} {} {} {} {}\n", t.id, t.single_word, t.lstrip, t.rstrip, normalized));
     }
   }
+  sha.update(normalizer.definition());
   sha.update(pretokenizer.definition());
-  sha.update(fmt::format("nfc {} ignore_merges {}\n", nfc, bpe.ignores_merges()));
+  const Fallbacks& f = parts.fallbacks;
+  sha.update(fmt::format("byte_level {} bytes {} unk {} {} strips {}\n", vocabulary.is_byte_level(), f.bytes,
+                         f.unk.value_or(-1), f.fuse_unk, strips_leading_blank));
   return sha.finish_hex();
 }
 
-void Tokenizer::State::encode_plain(std::string_view text, RegexSearch& search, Bpe::Scratch& scratch,
+void Tokenizer::State::encode_plain(std::string_view text, bool begins_text, Scratch& scratch,
                                     std::vector<TokenId>& out) const {
-  const PreTokenizer::Emit word = [&](std::string_view w) { bpe.encode(w, scratch, out); };
+  const PreTokenizer::Emit word = [&](std::string_view w) {
+    if (const auto* bpe = std::get_if<Bpe>(&model)) {
+      bpe->encode(w, scratch.bpe, out);
+    } else {
+      std::get<Unigram>(model).encode(w, scratch.unigram, out);
+    }
+  };
   while (!text.empty()) {
-    const std::size_t valid = valid_utf8_prefix(text);
-    if (valid > 0) {
-      pretokenizer.split(text.substr(0, valid), search, word);
-      text.remove_prefix(valid);
-      continue;
+    std::size_t used = valid_utf8_prefix(text);
+    if (used > 0) {
+      pretokenizer.split(text.substr(0, used), begins_text, scratch.search, word);
+    } else {
+      used = 1;
+      while (used < text.size() && static_cast<unsigned char>(text[used]) >= 0x80 &&
+             valid_utf8_prefix(text.substr(used, 4)) == 0) {
+        ++used;
+      }
+      word(text.substr(0, used));
     }
-    std::size_t bad = 1;
-    while (bad < text.size() && static_cast<unsigned char>(text[bad]) >= 0x80 &&
-           valid_utf8_prefix(text.substr(bad, 4)) == 0) {
-      ++bad;
-    }
-    word(text.substr(0, bad));
-    text.remove_prefix(bad);
+    begins_text = false;
+    text.remove_prefix(used);
   }
 }
 
@@ -89,21 +126,24 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 
 std::vector<TokenId> Tokenizer::encode(std::string_view text, Specials specials) const {
   std::vector<TokenId> out;
-  RegexSearch search(text.size());
-  Bpe::Scratch scratch;
+  State::Scratch scratch(text.size());
   const auto token = [&](TokenId id) { out.push_back(id); };
-  const auto after_normalization = [&](std::string_view piece) {
+  const auto encode_piece = [&](std::string_view piece, bool begins_text) {
     state_->added_normalized.split(
-        piece, specials, [&](std::string_view plain) { state_->encode_plain(plain, search, scratch, out); },
+        piece, specials,
+        [&](std::string_view plain) {
+          state_->encode_plain(plain, begins_text && plain.data() == piece.data(), scratch, out);
+        },
         token);
   };
   state_->added_raw.split(
       text, specials,
       [&](std::string_view piece) {
-        if (state_->nfc) {
-          after_normalization(to_nfc(piece));
+        const bool begins_text = piece.data() == text.data();
+        if (state_->normalizer.empty()) {
+          encode_piece(piece, begins_text);
         } else {
-          after_normalization(piece);
+          encode_piece(state_->normalizer.apply(piece, scratch.search), begins_text);
         }
       },
       token);
@@ -115,6 +155,7 @@ std::string Tokenizer::decode(std::span<const TokenId> ids, bool skip_specials) 
   for (const TokenId id : ids) {
     if (!skip_specials || !is_special(id)) out += bytes_of(id);
   }
+  if (state_->strips_leading_blank && out.starts_with(' ')) out.erase(0, 1);
   return out;
 }
 
@@ -167,7 +208,8 @@ Merge make_merge(const Vocabulary& vocabulary, std::string_view left, std::strin
     }
     return *id;
   };
-  return {id_of(left), id_of(right), id_of(fmt::format("{}{}", left, right))};
+  return {id_of(left), id_of(right), id_of(fmt::format("{}{}", left, right)),
+          static_cast<std::uint32_t>(index)};
 }
 
 }  // namespace wring::text

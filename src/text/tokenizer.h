@@ -1,6 +1,6 @@
-// Text to token ids and back. Byte-level BPE from tokenizer.json or from a GGUF's metadata; every part of the
-// definition is checked at load, and what is not supported is refused by name: text is never tokenized by a
-// guess.
+// Text to token ids and back: byte-level BPE, SentencePiece-style BPE with byte fallback, and unigram models,
+// from tokenizer.json or from a GGUF's metadata. Every part of the definition is checked at load, and what is
+// not supported is refused by name: text is never tokenized by a guess.
 #pragma once
 
 #include <cstdint>
@@ -40,10 +40,11 @@ class Tokenizer {
   /// Thread-safe.
   std::vector<TokenId> encode(std::string_view text, Specials specials) const;
 
-  /// The bytes of the ids; may end inside a UTF-8 character. `skip_specials` leaves special tokens out.
+  /// The bytes of the ids; may end inside a UTF-8 character. `skip_specials` leaves special tokens out. Where
+  /// the definition writes a blank before a text that has none (Llama 2), a leading blank is taken off.
   std::string decode(std::span<const TokenId> ids, bool skip_specials = false) const;
 
-  /// The bytes of one token as decode() would emit them; empty for ids outside the vocabulary.
+  /// The bytes of one token as decode() would emit them inside a text; empty for ids outside the vocabulary.
   std::string_view bytes_of(TokenId id) const;
 
   std::int32_t vocab_size() const;  // highest id + 1
@@ -54,7 +55,8 @@ class Tokenizer {
   std::optional<TokenId> eos() const;
   bool adds_bos() const;  // whether the model's definition puts BOS before a document
 
-  /// Identifies the definition (vocabulary, merges, rules): equal tokenizers have equal hashes.
+  /// Identifies the definition (vocabulary, merges or scores, rules): equal hashes, equal tokenizers. The
+  /// same rules may be written in two ways, so another hash does not mean other ids.
   const std::string& hash() const;
 
  private:
@@ -63,7 +65,8 @@ class Tokenizer {
   std::unique_ptr<State> state_;
 };
 
-/// Turns a stream of tokens into text pieces that never end inside a UTF-8 character.
+/// Turns a stream of tokens into text pieces that never end inside a UTF-8 character. The stream continues a
+/// text, so a leading blank stays.
 class StreamingDetokenizer {
  public:
   explicit StreamingDetokenizer(const Tokenizer& tokenizer, bool skip_specials = true)

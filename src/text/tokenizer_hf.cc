@@ -1,13 +1,8 @@
 // Tokenizer::from_hf: tokenizer.json (the definition) and tokenizer_config.json (which tokens are BOS and
 // EOS). Source: the serialization of Hugging Face's tokenizers. "truncation" and "padding" are settings of a
 // call, not of the definition, and are ignored as transformers does.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
-#include "base/error.h"
-#include "base/utf8.h"
-#include "formats/json.h"
+#include "text/decoder_hf.h"
+#include "text/hf_json.h"
 #include "text/tokenizer_state.h"
 
 namespace wring::text {
@@ -24,31 +19,21 @@ using Json = nlohmann::json;
   throw Error(ErrorCode::kNotSupported, std::move(what), std::string(where));
 }
 
-const Json& member(const Json& object, const char* key) {
-  static const Json null;
-  const auto found = object.find(key);
-  return found == object.end() ? null : *found;
-}
-
-std::string type_of(const Json& object, std::string_view where) {
-  if (!object.is_object()) bad("not an object with a type", where);
-  return printable(formats::json_string_or(object, "type", "", where));
-}
-
-void check_model(const Json& model, std::string_view where) {
+bool is_unigram(const Json& model, std::string_view where) {
   // Files older than 2020 leave the type out; their models are told apart by what they hold.
   const std::string type = model.contains("type") ? type_of(model, where) : "BPE";
-  if (type != "BPE") unsupported(fmt::format("the model type '{}' is not supported", type), where);
+  if (type != "BPE" && type != "Unigram") {
+    throw Error(ErrorCode::kNotSupported, fmt::format("the model type '{}' is not supported", type),
+                std::string(where), "supported: BPE, Unigram");
+  }
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!formats::json_string_or(model, key, "", where).empty())
       unsupported(fmt::format("{} is not supported", key), where);
   }
-  if (formats::json_bool_or(model, "byte_fallback", false, where)) {
-    unsupported("byte_fallback is not supported: only byte-level BPE is", where);
-  }
   if (member(model, "dropout").is_number() && member(model, "dropout") != 0) {
     unsupported("dropout is not supported: it makes ids random", where);
   }
+  return type == "Unigram";
 }
 
 void read_vocabulary(const Json& model, std::string_view where, Vocabulary& out) {
@@ -61,6 +46,22 @@ void read_vocabulary(const Json& model, std::string_view where, Vocabulary& out)
     out.add(id.get<std::int64_t>(), token, TokenKind::kNormal, where);
   }
   if (out.size() == 0) bad("model.vocab is empty", where);
+}
+
+// [["piece", score], …], ids in order.
+std::vector<double> read_pieces(const Json& model, std::string_view where, Vocabulary& out) {
+  const Json& vocab = member(model, "vocab");
+  if (!vocab.is_array() || vocab.empty()) bad("model.vocab is missing, empty or not a list", where);
+  std::vector<double> scores;
+  for (std::size_t i = 0; i < vocab.size(); ++i) {
+    const Json& piece = vocab[i];
+    if (!piece.is_array() || piece.size() != 2 || !piece[0].is_string() || !piece[1].is_number()) {
+      bad(fmt::format("piece {} is not [\"text\", score]", i), where);
+    }
+    out.add(static_cast<std::int64_t>(i), piece[0].get_ref<const std::string&>(), TokenKind::kNormal, where);
+    scores.push_back(piece[1].get<double>());
+  }
+  return scores;
 }
 
 std::vector<Merge> read_merges(const Json& model, const Vocabulary& vocabulary, std::string_view where) {
@@ -113,25 +114,23 @@ void read_added(const Json& list, std::string_view where, TokenizerParts& out) {
   }
 }
 
-void read_normalizer(const Json& normalizer, std::string_view where, TokenizerParts& out) {
-  if (normalizer.is_null()) return;
-  const std::string type = type_of(normalizer, where);
-  if (type == "NFC") {
-    out.nfc = true;
-  } else if (type == "Sequence") {
-    for (const Json& part : member(normalizer, "normalizers")) read_normalizer(part, where, out);
-  } else {
-    unsupported(fmt::format("the normalizer type '{}' is not supported", type), where);
+Fallbacks read_fallbacks(const Json& model, bool unigram, std::string_view where,
+                         const Vocabulary& vocabulary) {
+  Fallbacks out;
+  out.bytes = formats::json_bool_or(model, "byte_fallback", false, where);
+  if (unigram) {
+    out.fuse_unk = true;
+    if (!member(model, "unk_id").is_null()) {
+      out.unk = static_cast<TokenId>(formats::json_int(model, "unk_id", 0, vocabulary.size() - 1, where));
+    }
+    return out;
   }
-}
-
-void check_decoder(const Json& decoder, std::string_view where) {
-  if (decoder.is_null()) unsupported("no decoder: byte-level BPE needs ByteLevel", where);
-  const std::string type = type_of(decoder, where);
-  if (type == "ByteLevel") return;
-  const Json& parts = member(decoder, "decoders");
-  if (type == "Sequence" && parts.is_array() && parts.size() == 1) return check_decoder(parts[0], where);
-  unsupported(fmt::format("the decoder type '{}' is not supported", type), where);
+  out.fuse_unk = formats::json_bool_or(model, "fuse_unk", false, where);
+  const std::string unk = formats::json_string_or(model, "unk_token", "", where);
+  if (unk.empty()) return out;
+  out.unk = vocabulary.find(unk);
+  if (!out.unk) bad(fmt::format("unk_token is '{}', which is not in the vocabulary", printable(unk)), where);
+  return out;
 }
 
 // The token that a post-processor puts before a text, if any. ByteLevel only trims offsets.
@@ -142,7 +141,7 @@ std::optional<TokenId> leading_token(const Json& processor, std::string_view whe
   if (type == "ByteLevel") return std::nullopt;
   if (type == "Sequence") {
     std::optional<TokenId> found;
-    for (const Json& part : member(processor, "processors")) {
+    for (const Json& part : parts_of(processor, "processors", where)) {
       if (const auto token = leading_token(part, where, vocabulary)) found = token;
     }
     return found;
@@ -211,16 +210,28 @@ Tokenizer Tokenizer::from_hf(const std::filesystem::path& folder) {
     if (!root.is_object()) bad("not an object", where);
     const Json& model = member(root, "model");
     if (!model.is_object()) bad("model is missing or not an object", where);
-    check_model(model, where + ", model");
+    const std::string in_model = where + ", model";
+    const bool unigram = is_unigram(model, in_model);
 
     TokenizerParts parts;
-    read_vocabulary(model, where + ", model.vocab", parts.vocabulary);
-    parts.merges = read_merges(model, parts.vocabulary, where + ", model.merges");
-    parts.ignore_merges = formats::json_bool_or(model, "ignore_merges", false, where + ", model");
+    const Decoder decoder = parse_decoder(member(root, "decoder"), where + ", decoder");
+    parts.coding = decoder.coding;
+    parts.strips_leading_blank = decoder.strips_leading_blank;
+    if (unigram) {
+      parts.model = UnigramDefinition{read_pieces(model, in_model + ".vocab", parts.vocabulary)};
+    } else {
+      read_vocabulary(model, in_model + ".vocab", parts.vocabulary);
+      parts.model = BpeDefinition{read_merges(model, parts.vocabulary, in_model + ".merges"),
+                                  formats::json_bool_or(model, "ignore_merges", false, in_model)};
+    }
+    if (parts.coding.byte_level && member(model, "byte_fallback") == true) {
+      unsupported("byte_fallback is not supported together with the decoder ByteLevel", in_model);
+    }
+    parts.fallbacks = read_fallbacks(model, unigram, in_model, parts.vocabulary);
     read_added(member(root, "added_tokens"), where + ", added_tokens", parts);
-    read_normalizer(member(root, "normalizer"), where + ", normalizer", parts);
-    parts.pretokenizer = parse_pretokenizer(member(root, "pre_tokenizer"), where + ", pre_tokenizer");
-    check_decoder(member(root, "decoder"), where + ", decoder");
+    parts.normalizer = parse_normalizer(member(root, "normalizer"), where + ", normalizer");
+    parts.pretokenizer =
+        parse_pretokenizer(member(root, "pre_tokenizer"), parts.coding.byte_level, where + ", pre_tokenizer");
     const auto leading =
         leading_token(member(root, "post_processor"), where + ", post_processor", parts.vocabulary);
     read_config(folder / "tokenizer_config.json", leading, parts);

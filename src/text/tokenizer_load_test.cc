@@ -91,8 +91,8 @@ TEST(TokenizerLoad, AddedTokenThatContradictsTheVocabulary) {
 TEST(TokenizerLoad, UnknownTypesAreRefusedByName) {
   const std::vector<std::pair<const char*, json>> parts = {
       {"pre_tokenizer", {{"type", "Whisper9"}}}, {"normalizer", {{"type", "BertNormalizer"}}},
-      {"decoder", {{"type", "Metaspace"}}},      {"post_processor", {{"type", "RobertaProcessing"}}},
-      {"model", {{"type", "Unigram"}}},
+      {"decoder", {{"type", "WordPiece"}}},      {"post_processor", {{"type", "RobertaProcessing"}}},
+      {"model", {{"type", "WordLevel"}}},
   };
   for (const auto& [key, value] : parts) {
     json root = tiny();
@@ -116,6 +116,24 @@ TEST(TokenizerLoad, WithoutByteLevelTextWouldBeLost) {
   root = tiny();
   root["decoder"] = nullptr;
   expect_refused(root, ErrorCode::kNotSupported, {"decoder"});
+}
+
+TEST(TokenizerLoad, DecodersOutOfOrderAreRefused) {
+  const json replace = {{"type", "Replace"}, {"pattern", {{"String", "_"}}}, {"content", " "}},
+             fallback = {{"type", "ByteFallback"}}, fuse = {{"type", "Fuse"}},
+             strip = {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
+  json both_ends = strip;
+  both_ends["stop"] = 1;
+  for (const json& steps : {json{fallback, replace, fuse}, json{strip, fuse}, json{fuse, both_ends},
+                            json{fuse, replace}, json{fuse, strip, strip}}) {
+    json root = tiny();
+    root["pre_tokenizer"] = nullptr;
+    root["decoder"] = {{"type", "Sequence"}, {"decoders", steps}};
+    expect_refused(root, ErrorCode::kNotSupported, {"decoder", "in this place"});
+  }
+  json root = tiny();
+  root["decoder"] = {{"type", "Sequence"}};
+  expect_refused(root, ErrorCode::kBadInput, {"decoders"});
 }
 
 TEST(TokenizerLoad, BosAndEosFromTheConfiguration) {
@@ -184,7 +202,9 @@ void expect_gguf_refused(const std::vector<std::string>& names, const std::strin
 
 TEST(TokenizerLoad, BadGgufKeys) {
   const std::vector<std::string> abc = {"a", "b", "ab"};
-  expect_gguf_refused({"tokenizer.ggml.model", "'llama'"}, "llama", "gpt-2", abc, {1, 1, 1}, {"a b"});
+  expect_gguf_refused({"tokenizer.ggml.model", "'bert'", "supported"}, "bert", "gpt-2", abc, {1, 1, 1},
+                      {"a b"});
+  expect_gguf_refused({"tokenizer.ggml.scores"}, "llama", "", abc, {1, 1, 1}, {});
   expect_gguf_refused({"tokenizer.ggml.pre", "'whisper9'", "supported"}, "gpt2", "whisper9", abc, {1, 1, 1},
                       {"a b"});
   expect_gguf_refused({"tokenizer.ggml.pre"}, "gpt2", "", abc, {1, 1, 1}, {"a b"});

@@ -3,11 +3,46 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/byte_level.h"
+#include "text/normalizer.h"
 
 namespace wring::text {
+
+namespace {
+
+std::string decode(std::string_view text, TokenKind kind, const TokenCoding& coding) {
+  if (coding.byte_level) {
+    // Added tokens are text as it is; a normal token with a character outside the table stands for itself
+    // too.
+    const bool coded = kind == TokenKind::kNormal || kind == TokenKind::kUnused;
+    const auto decoded = coded ? from_byte_level(text) : std::nullopt;
+    return decoded ? *decoded : std::string(text);
+  }
+  if (coding.byte_tokens) {
+    if (const auto byte = byte_of_token(text)) return {static_cast<char>(*byte)};
+  }
+  std::string out(text);
+  for (const auto& [pattern, content] : coding.replacements) out = replace_string(out, pattern, content);
+  return out;
+}
+
+}  // namespace
+
+std::string byte_token(std::uint8_t byte) {
+  return fmt::format("<0x{:02X}>", byte);
+}
+
+std::optional<std::uint8_t> byte_of_token(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return std::nullopt;
+  std::uint8_t byte = 0;
+  const auto [end, error] = std::from_chars(text.data() + 3, text.data() + 5, byte, 16);
+  if (error != std::errc() || end != text.data() + 5) return std::nullopt;
+  return byte;
+}
 
 void Vocabulary::add(std::int64_t id, std::string_view text, TokenKind kind, std::string_view where) {
   if (id < 0 || id > kMaxTokenId) {
@@ -33,13 +68,13 @@ void Vocabulary::add(std::int64_t id, std::string_view text, TokenKind kind, std
   entries_[index].kind = kind;
 }
 
-void Vocabulary::finish() {
-  for (Entry& e : entries_) {
-    // Added tokens are text as it is; a normal token with a character outside the table stands for itself
-    // too.
-    const bool coded = e.kind == TokenKind::kNormal || e.kind == TokenKind::kUnused;
-    const auto decoded = coded ? from_byte_level(e.text) : std::nullopt;
-    const std::string_view bytes = decoded ? std::string_view(*decoded) : e.text;
+void Vocabulary::finish(TokenCoding coding, const std::map<TokenId, std::string>& found_as) {
+  coding_ = std::move(coding);
+  for (TokenId id = 0; id < size(); ++id) {
+    Entry& e = entries_[static_cast<std::size_t>(id)];
+    const auto found = found_as.find(id);
+    const std::string bytes =
+        decode(found == found_as.end() ? e.text : std::string_view(found->second), e.kind, coding_);
     e.bytes_from = bytes_.size();
     e.bytes_size = static_cast<std::uint32_t>(bytes.size());
     bytes_ += bytes;

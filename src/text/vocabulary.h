@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,11 +20,28 @@ inline constexpr TokenId kMaxTokenId = (1 << 21) - 1;
 
 enum class TokenKind : std::uint8_t {
   kAbsent,   // a gap
-  kNormal,   // made by merges
+  kNormal,   // made by the model from text
   kAdded,    // an added token that documents may contain
   kSpecial,  // an added token that only templates write
   kUnused,   // a row of padding: never encoded
 };
+
+/// How the text of a token in a file becomes the bytes that it stands for.
+struct TokenCoding {
+  bool byte_level = false;  // a character for each byte (byte_level.h)
+  /// Otherwise: strings of all tokens that are written differently ("▁" for a blank), in order; and whether
+  /// "<0x0A>" is the byte.
+  std::vector<std::pair<std::string, std::string>> replacements;
+  bool byte_tokens = false;
+};
+
+/// How SentencePiece writes a blank: U+2581.
+inline constexpr std::string_view kBlankMark = "\u2581";
+
+/// The token of a byte: "<0x0A>".
+std::string byte_token(std::uint8_t byte);
+/// The byte of such a token.
+std::optional<std::uint8_t> byte_of_token(std::string_view text);
 
 class Vocabulary {
  public:
@@ -38,14 +56,18 @@ class Vocabulary {
   void add(std::int64_t id, std::string_view text, TokenKind kind, std::string_view where);
   /// Changes the kind of a token that is there.
   void set_kind(TokenId id, TokenKind kind) { entries_[static_cast<std::size_t>(id)].kind = kind; }
-  /// Call once, after the last add: fills the bytes of every token.
-  void finish();
+  /// Call once, after the last add: fills the bytes of every token. `found_as`: tokens that a text holds in
+  /// another form than theirs, decoded to that form.
+  void finish(TokenCoding coding, const std::map<TokenId, std::string>& found_as = {});
 
   TokenId size() const { return static_cast<TokenId>(entries_.size()); }  // highest id + 1
   bool contains(std::int64_t id) const;
   TokenKind kind(TokenId id) const;
   std::string_view text(TokenId id) const { return entries_[static_cast<std::size_t>(id)].text; }
   std::string_view bytes(TokenId id) const;
+  /// The token as the words of a text hold it.
+  std::string_view word(TokenId id) const { return is_byte_level() ? bytes(id) : text(id); }
+  bool is_byte_level() const { return coding_.byte_level; }
   std::optional<TokenId> find(std::string_view text) const;
 
  private:
@@ -62,6 +84,7 @@ class Vocabulary {
   std::vector<Entry> entries_;
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> ids_;
   std::string bytes_;
+  TokenCoding coding_;
 };
 
 }  // namespace wring::text

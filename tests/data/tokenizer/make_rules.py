@@ -10,7 +10,7 @@ import json, random, sys
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 COUNT = int(sys.argv[1]) if len(sys.argv) > 1 else 12
-random.seed(int(sys.argv[2]) if len(sys.argv) > 2 else 7)
+SEED = int(sys.argv[2]) if len(sys.argv) > 2 else 7
 LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 QWEN35 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -78,6 +78,7 @@ def text(atoms):
 
 
 def main():
+    random.seed(SEED)
     base = Tokenizer(models.BPE())
     base.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     corpus = [text(ATOMS + ["the ", "in ", "tin ", " the"] * 8) for _ in range(3000)]
@@ -105,4 +106,5 @@ def main():
           ",\n".join(json.dumps(c, separators=(",", ":")) for c in cases) + "\n]}")
 
 
-main()
+if __name__ == "__main__":
+    main()
