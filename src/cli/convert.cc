@@ -48,6 +48,7 @@ void run(const ConvertOptions& o) {
   const quantize::QuantizeReport report =
       to_gguf ? quantize::write_gguf(m, plan, nullptr, o.out, pool, terminal_progress())
               : quantize::write_hf(m, plan, type, o.out, pool, terminal_progress());
+  if (report.warning) warn(*report.warning);
   if (o.common.json) {
     print_json(nlohmann::ordered_json{{"out", o.out},
                                       {"form", to_gguf ? "gguf" : "hf"},

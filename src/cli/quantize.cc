@@ -125,6 +125,7 @@ void run(const QuantizeOptions& o) {
   }
   const quantize::QuantizeReport report = quantize::write_gguf(
       files.model, plan, imatrix ? &*imatrix : nullptr, o.out, pool, terminal_progress());
+  if (report.warning) warn(*report.warning);
   if (o.common.json) {
     ordered_json out = describe(plan);
     out["bytes"] = report.file_bytes;

@@ -145,6 +145,7 @@ class StudyRun {
     if (plan.importance) imatrix = formats::read_imatrix(paths_.imatrix());
     const quantize::QuantizeReport report =
         quantize::write_gguf(files_.model, plan, imatrix ? &*imatrix : nullptr, path, pool, progress_);
+    if (report.warning) say_(fmt::format("warning: {}", *report.warning));
     json substituted = json::array();
     for (const quantize::PlannedTensor& t : plan.tensors) {
       if (t.substituted())

@@ -76,18 +76,16 @@ void add_imatrix_source(formats::GgufWriter& writer, const formats::Imatrix& ima
 
 }  // namespace
 
-void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
-                       const formats::Imatrix* imatrix) {
+std::optional<std::string> add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model,
+                                             formats::QuantType type, const formats::Imatrix* imatrix) {
   add_general(writer, model, type);
   add_architecture(writer, model.config());
   if (imatrix != nullptr) add_imatrix_source(writer, *imatrix);
-  if (model.gguf() != nullptr) {
-    for (const auto& [key, entry] : model.gguf()->metadata()) {
-      if (key.starts_with("tokenizer.")) writer.add_entry(key, entry);
-    }
-  } else {
-    add_tokenizer_from_hf(writer, model.path(), model.config());
+  if (model.gguf() == nullptr) return add_tokenizer_from_hf(writer, model.path(), model.config());
+  for (const auto& [key, entry] : model.gguf()->metadata()) {
+    if (key.starts_with("tokenizer.")) writer.add_entry(key, entry);
   }
+  return std::nullopt;
 }
 
 std::vector<float> gguf_rope_divisors(const model::ModelConfig& config) {

@@ -2,7 +2,9 @@
 // ("llama.block_count" ...).
 #pragma once
 
-#include <string_view>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "formats/gguf.h"
 #include "formats/imatrix.h"
@@ -12,9 +14,10 @@ namespace wring::quantize {
 
 /// Adds general.*, the architecture's keys and the tokenizer's to a file mostly of `type`. Of a GGUF source,
 /// names, licence and tokenizer are copied. `imatrix`: null, or what guided the rounding. Errors:
-/// kNotSupported for a tokenizer that GGUF cannot hold (gguf_tokenizer.h).
-void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
-                       const formats::Imatrix* imatrix);
+/// kNotSupported for a tokenizer that GGUF cannot hold (gguf_tokenizer.h). Returns a warning about it, if
+/// any.
+std::optional<std::string> add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model,
+                                             formats::QuantType type, const formats::Imatrix* imatrix);
 
 /// GGUF's rope_freqs.weight: (head_dim / 2) divisors of the rotary frequencies; empty where metadata says it
 /// all (plain and linear).

@@ -10,7 +10,9 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "formats/json.h"
+#include "quantize/sentencepiece_gguf.h"
 #include "text/chat_template.h"
+#include "text/decoder_hf.h"
 #include "text/pretokenizer.h"
 #include "text/pretokenizer_gguf.h"
 #include "text/tokenizer.h"
@@ -28,9 +30,16 @@ struct Tokens {
   std::vector<std::int32_t> types;
 };
 
+/// What a SentencePiece-style model makes of characters without a token; empty where it has none.
+std::string unknown_token(const Json& model) {
+  const Json name = model.value("unk_token", Json()), id = model.value("unk_id", Json());
+  if (name.is_string()) return name.get<std::string>();
+  return id.is_null() ? "" : model["vocab"][id.get<std::size_t>()][0].get<std::string>();
+}
+
 /// Every embedding row gets a token: those that the definition leaves out are named [PAD…] and never used, as
 /// llama.cpp's converter does. Ids were checked by Tokenizer::from_hf.
-Tokens read_tokens(const Json& definition, std::int64_t rows) {
+Tokens read_tokens(const Json& definition, bool sentencepiece, std::int64_t rows) {
   const auto n = static_cast<std::size_t>(rows);
   Tokens tokens{std::vector<std::string>(n), std::vector<std::int32_t>(n, token_type::kUnused)};
   for (std::size_t i = 0; i < n; ++i) tokens.texts[i] = fmt::format("[PAD{}]", i);
@@ -38,10 +47,24 @@ Tokens read_tokens(const Json& definition, std::int64_t rows) {
     tokens.texts[id.get<std::size_t>()] = text;
     tokens.types[id.get<std::size_t>()] = type;
   };
-  for (const auto& [text, id] : definition["model"]["vocab"].items()) set(id, text, token_type::kNormal);
+  const Json& model = definition["model"];
+  const std::string unknown = sentencepiece ? unknown_token(model) : "";
+  const auto type_of = [&](const std::string& text) {
+    if (!unknown.empty() && text == unknown) return token_type::kUnknown;
+    return sentencepiece && text::byte_of_token(text) ? token_type::kByte : token_type::kNormal;
+  };
+  if (model["vocab"].is_array()) {
+    for (std::size_t id = 0; id < model["vocab"].size(); ++id) {
+      const auto text = model["vocab"][id][0].get<std::string>();
+      set(id, text, type_of(text));
+    }
+  } else {
+    for (const auto& [text, id] : model["vocab"].items()) set(id, text, type_of(text));
+  }
   for (const Json& added : definition.value("added_tokens", Json::array())) {
-    set(added["id"], added["content"].get<std::string>(),
-        added.value("special", false) ? token_type::kControl : token_type::kUserDefined);
+    const auto text = added["content"].get<std::string>();
+    const std::int32_t type = added.value("special", false) ? token_type::kControl : token_type::kUserDefined;
+    set(added["id"], text, !unknown.empty() && text == unknown ? token_type::kUnknown : type);
   }
   return tokens;
 }
@@ -88,7 +111,8 @@ bool merges_reach_all(const text::Tokenizer& tokenizer, const Tokens& tokens) {
 std::string pre_tokenizer_name(const Json& definition, const text::Tokenizer& tokenizer,
                                const Tokens& tokens) {
   const std::string where = "tokenizer.json, pre_tokenizer";
-  const text::PreTokenizer rules = text::parse_pretokenizer(definition.value("pre_tokenizer", Json()), true, where);
+  const text::PreTokenizer rules =
+      text::parse_pretokenizer(definition.value("pre_tokenizer", Json()), true, where);
   const bool nfc = uses_nfc(definition.value("normalizer", Json()));
   const std::string name(text::name_of_pretokenizer(rules, nfc));
   if (name.empty()) {
@@ -119,8 +143,8 @@ std::optional<text::TokenId> named_token(const Json& config, const char* key,
   return tokenizer.id_of(content.get<std::string>());
 }
 
-void add_special_ids(formats::GgufWriter& writer, const fs::path& folder, const text::Tokenizer& tokenizer,
-                     const model::ModelConfig& config) {
+void add_special_ids(formats::GgufWriter& writer, const fs::path& folder, const Json& model,
+                     const text::Tokenizer& tokenizer, const model::ModelConfig& config) {
   const auto add = [&](std::string_view key, std::optional<text::TokenId> id) {
     if (id) writer.add_u32(fmt::format("tokenizer.ggml.{}_token_id", key), static_cast<std::uint32_t>(*id));
   };
@@ -138,20 +162,38 @@ void add_special_ids(formats::GgufWriter& writer, const fs::path& folder, const 
   add("bos", tokenizer.bos());
   add("eos", eos);
   add("eot", eot);
-  add("unknown", named_token(settings, "unk_token", tokenizer));
+  const std::optional<text::TokenId> unknown = named_token(settings, "unk_token", tokenizer);
+  add("unknown", unknown ? unknown : tokenizer.id_of(unknown_token(model)));
   add("padding", named_token(settings, "pad_token", tokenizer));
   writer.add_bool("tokenizer.ggml.add_bos_token", tokenizer.adds_bos());
+}
+
+void add_byte_level(formats::GgufWriter& writer, const Json& definition, const text::Tokenizer& tokenizer,
+                    const Tokens& tokens) {
+  writer.add_string("tokenizer.ggml.model", "gpt2");
+  writer.add_string("tokenizer.ggml.pre", pre_tokenizer_name(definition, tokenizer, tokens));
+  writer.add_strings("tokenizer.ggml.merges", read_merges(definition["model"]));
   writer.add_bool("tokenizer.ggml.add_space_prefix", false);
+}
+
+std::optional<std::string> add_sentencepiece(formats::GgufWriter& writer, const Json& definition,
+                                             const Tokens& tokens) {
+  const SentencePieceKeys keys = sentencepiece_keys(definition, tokens.texts, tokens.types);
+  writer.add_string("tokenizer.ggml.model", keys.model);
+  writer.add_string("tokenizer.ggml.pre", "default");
+  writer.add_f32s("tokenizer.ggml.scores", keys.scores);
+  writer.add_bool("tokenizer.ggml.add_space_prefix", keys.add_space_prefix);
+  return keys.warning;
 }
 
 }  // namespace
 
-void add_tokenizer_from_hf(formats::GgufWriter& writer, const fs::path& folder,
-                           const model::ModelConfig& config) {
+std::optional<std::string> add_tokenizer_from_hf(formats::GgufWriter& writer, const fs::path& folder,
+                                                 const model::ModelConfig& config) {
   const fs::path path = folder / "tokenizer.json";
   if (!fs::exists(path)) {
     writer.add_string("tokenizer.ggml.model", "none");
-    return;
+    return std::nullopt;
   }
   const text::Tokenizer tokenizer = text::Tokenizer::from_hf(folder);  // checks every part that is read below
   if (tokenizer.vocab_size() > config.vocab_size) {
@@ -161,17 +203,23 @@ void add_tokenizer_from_hf(formats::GgufWriter& writer, const fs::path& folder,
                 path.string());
   }
   const Json definition = formats::read_json_file(path);
-  with_context(folder.string(), [&] {
-    const Tokens tokens = read_tokens(definition, config.vocab_size);
-    writer.add_string("tokenizer.ggml.model", "gpt2");
-    writer.add_string("tokenizer.ggml.pre", pre_tokenizer_name(definition, tokenizer, tokens));
+  return with_context(folder.string(), [&] {
+    const bool byte_level =
+        text::parse_decoder(definition.value("decoder", Json()), "tokenizer.json, decoder").coding.byte_level;
+    const Tokens tokens = read_tokens(definition, !byte_level, config.vocab_size);
+    std::optional<std::string> warning;
+    if (byte_level) {
+      add_byte_level(writer, definition, tokenizer, tokens);
+    } else {
+      warning = add_sentencepiece(writer, definition, tokens);
+    }
     writer.add_strings("tokenizer.ggml.tokens", tokens.texts);
     writer.add_i32s("tokenizer.ggml.token_type", tokens.types);
-    writer.add_strings("tokenizer.ggml.merges", read_merges(definition["model"]));
-    add_special_ids(writer, folder, tokenizer, config);
+    add_special_ids(writer, folder, definition["model"], tokenizer, config);
     if (const std::optional<std::string> source = text::find_chat_template(folder)) {
       writer.add_string("tokenizer.chat_template", *source);
     }
+    return warning;
   });
 }
 

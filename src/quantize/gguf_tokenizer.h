@@ -1,9 +1,11 @@
 // A Hugging Face tokenizer (tokenizer.json) as the tokenizer.ggml.* keys of a GGUF. GGUF names a
-// pre-tokenizer instead of holding its rules, so a definition goes over only if its rules are those of a name
-// that llama.cpp knows.
+// pre-tokenizer instead of holding its rules, so a byte-level definition goes over only if its rules are
+// those of a name that llama.cpp knows; for SentencePiece-style ones see sentencepiece_gguf.h.
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 #include "formats/gguf.h"
 #include "model/config.h"
@@ -12,8 +14,10 @@ namespace wring::quantize {
 
 /// Adds the tokenizer of a model folder; where it has none, the tokenizer model "none", with which llama.cpp
 /// takes ids only. Errors: those of Tokenizer::from_hf; kNotSupported for rules that have no name, and for
-/// merges that GGUF's "a b" form cannot write; kBadInput for more tokens than the model has embedding rows.
-void add_tokenizer_from_hf(formats::GgufWriter& writer, const std::filesystem::path& folder,
-                           const model::ModelConfig& config);
+/// merges that GGUF's form cannot write; kBadInput for more tokens than the model has embedding rows. Returns
+/// what the user should know where llama.cpp will read the keys otherwise than the definition says.
+std::optional<std::string> add_tokenizer_from_hf(formats::GgufWriter& writer,
+                                                 const std::filesystem::path& folder,
+                                                 const model::ModelConfig& config);
 
 }  // namespace wring::quantize

@@ -7,7 +7,9 @@
 #include "base/atomic_file.h"
 #include "text/chat_template.h"
 #include "text/pretokenizer_gguf.h"
+#include "text/score_merges.h"
 #include "text/tokenizer.h"
+#include "text/vocabulary_gguf.h"
 
 namespace wring::quantize {
 namespace {
@@ -17,20 +19,23 @@ using OrderedJson = nlohmann::ordered_json;
 namespace token_type = formats::token_type;
 
 struct HfTokens {
-  OrderedJson vocabulary = OrderedJson::object();
+  OrderedJson vocabulary;  // {"token": id}, or a unigram model's [["token", score]]
   OrderedJson added = OrderedJson::array();
 };
 
-HfTokens read_tokens(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
+HfTokens read_tokens(const formats::GgufReader& source, const text::Tokenizer& tokenizer, bool unigram) {
   const std::vector<std::string>& texts = source.strings("tokenizer.ggml.tokens");
-  const bool typed = source.has("tokenizer.ggml.token_type");
-  const std::vector<std::int64_t> types = typed
-                                              ? source.integers("tokenizer.ggml.token_type")
-                                              : std::vector<std::int64_t>(texts.size(), token_type::kNormal);
+  const std::vector<std::int64_t> types = text::token_types(source);
   HfTokens out;
+  out.vocabulary = unigram ? OrderedJson::array() : OrderedJson::object();
   for (std::size_t id = 0; id < texts.size(); ++id) {
-    if (types[id] == token_type::kUnused) continue;  // a row of padding
-    out.vocabulary[texts[id]] = id;
+    if (unigram) {
+      out.vocabulary.push_back({texts[id], source.numbers("tokenizer.ggml.scores")[id]});
+    } else if (types[id] == token_type::kUnused) {
+      continue;  // a row of padding
+    } else {
+      out.vocabulary[texts[id]] = id;
+    }
     const bool special = tokenizer.is_special(static_cast<text::TokenId>(id));
     if (!special && types[id] != token_type::kUserDefined) continue;
     out.added.push_back({{"id", id},
@@ -61,31 +66,98 @@ OrderedJson post_processor(const text::Tokenizer& tokenizer, const std::vector<s
        {{name, {{"id", name}, {"ids", OrderedJson::array({bos})}, {"tokens", OrderedJson::array({name})}}}}}};
 }
 
-OrderedJson definition(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
+/// A model, and the rules around it that a tokenizer.json has.
+struct HfRules {
+  OrderedJson model, normalizer, pre_tokenizer, decoder, added_tokens;
+};
+
+OrderedJson bpe_model(OrderedJson vocabulary, OrderedJson merges) {
+  return {{"type", "BPE"},
+          {"dropout", nullptr},
+          {"unk_token", nullptr},
+          {"continuing_subword_prefix", nullptr},
+          {"end_of_word_suffix", nullptr},
+          {"fuse_unk", false},
+          {"byte_fallback", false},
+          {"ignore_merges", false},
+          {"vocab", std::move(vocabulary)},
+          {"merges", std::move(merges)}};
+}
+
+HfRules byte_level_rules(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
   const std::string& pre = source.string("tokenizer.ggml.pre");
   const text::NamedPreTokenizer named = text::named_pretokenizer(pre, source.file());
-  HfTokens tokens = read_tokens(source, tokenizer);
-  const OrderedJson byte_level = {
-      {"type", "ByteLevel"}, {"add_prefix_space", true}, {"trim_offsets", true}, {"use_regex", true}};
+  HfTokens tokens = read_tokens(source, tokenizer, false);
+  OrderedJson model = bpe_model(std::move(tokens.vocabulary), source.strings("tokenizer.ggml.merges"));
+  model["ignore_merges"] = named.ignore_merges;
+  return {.model = std::move(model),
+          .normalizer = named.nfc ? OrderedJson{{"type", "NFC"}} : OrderedJson(nullptr),
+          .pre_tokenizer = text::pretokenizer_json(pre, source.file()),
+          .decoder = {{"type", "ByteLevel"},
+                      {"add_prefix_space", true},
+                      {"trim_offsets", true},
+                      {"use_regex", true}},
+          .added_tokens = std::move(tokens.added)};
+}
+
+OrderedJson merges_of_scores(const formats::GgufReader& source) {
+  const std::vector<std::string>& texts = source.strings("tokenizer.ggml.tokens");
+  const text::Vocabulary vocabulary =
+      text::vocabulary_from_gguf(texts, text::token_types(source), source.file());
+  OrderedJson merges = OrderedJson::array();
+  for (const text::Merge& m : text::merges_from_scores(vocabulary, source.numbers("tokenizer.ggml.scores"))) {
+    merges.push_back({texts[static_cast<std::size_t>(m.left)], texts[static_cast<std::size_t>(m.right)]});
+  }
+  return merges;
+}
+
+HfRules sentencepiece_rules(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
+  const bool unigram = source.string("tokenizer.ggml.model") == "t5";
+  const bool prefix = source.boolean_or("tokenizer.ggml.add_space_prefix", true);
+  HfTokens tokens = read_tokens(source, tokenizer, unigram);
+  OrderedJson model;
+  const bool has_unk = source.has("tokenizer.ggml.unknown_token_id");
+  const std::int64_t unk =
+      source.integer_or("tokenizer.ggml.unknown_token_id", 0, 0, tokenizer.vocab_size() - 1);
+  if (unigram) {
+    model = {{"type", "Unigram"},
+             {"unk_id", has_unk ? OrderedJson(unk) : OrderedJson(nullptr)},
+             {"vocab", std::move(tokens.vocabulary)},
+             {"byte_fallback", true}};
+  } else {
+    model = bpe_model(std::move(tokens.vocabulary), merges_of_scores(source));
+    model["fuse_unk"] = model["byte_fallback"] = true;
+    if (has_unk) model["unk_token"] = source.strings("tokenizer.ggml.tokens")[static_cast<std::size_t>(unk)];
+  }
+  const auto replace = [](std::string_view from, std::string_view to) {
+    return OrderedJson{{"type", "Replace"}, {"pattern", {{"String", from}}}, {"content", to}};
+  };
+  OrderedJson steps = OrderedJson::array(), decoders = OrderedJson::array();
+  if (prefix) steps.push_back({{"type", "Prepend"}, {"prepend", text::kBlankMark}});
+  steps.push_back(replace(" ", text::kBlankMark));
+  decoders.push_back(replace(text::kBlankMark, " "));
+  decoders.push_back({{"type", "ByteFallback"}});
+  decoders.push_back({{"type", "Fuse"}});
+  if (prefix) decoders.push_back({{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}});
+  return {.model = std::move(model),
+          .normalizer = {{"type", "Sequence"}, {"normalizers", std::move(steps)}},
+          .pre_tokenizer = nullptr,
+          .decoder = {{"type", "Sequence"}, {"decoders", std::move(decoders)}},
+          .added_tokens = std::move(tokens.added)};
+}
+
+OrderedJson definition(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {
+  HfRules rules = source.string("tokenizer.ggml.model") == "gpt2" ? byte_level_rules(source, tokenizer)
+                                                                  : sentencepiece_rules(source, tokenizer);
   return {{"version", "1.0"},
           {"truncation", nullptr},
           {"padding", nullptr},
-          {"added_tokens", std::move(tokens.added)},
-          {"normalizer", named.nfc ? OrderedJson{{"type", "NFC"}} : OrderedJson(nullptr)},
-          {"pre_tokenizer", text::pretokenizer_json(pre, source.file())},
+          {"added_tokens", std::move(rules.added_tokens)},
+          {"normalizer", std::move(rules.normalizer)},
+          {"pre_tokenizer", std::move(rules.pre_tokenizer)},
           {"post_processor", post_processor(tokenizer, source.strings("tokenizer.ggml.tokens"))},
-          {"decoder", byte_level},
-          {"model",
-           {{"type", "BPE"},
-            {"dropout", nullptr},
-            {"unk_token", nullptr},
-            {"continuing_subword_prefix", nullptr},
-            {"end_of_word_suffix", nullptr},
-            {"fuse_unk", false},
-            {"byte_fallback", false},
-            {"ignore_merges", named.ignore_merges},
-            {"vocab", std::move(tokens.vocabulary)},
-            {"merges", source.strings("tokenizer.ggml.merges")}}}};
+          {"decoder", std::move(rules.decoder)},
+          {"model", std::move(rules.model)}};
 }
 
 OrderedJson settings(const formats::GgufReader& source, const text::Tokenizer& tokenizer) {

@@ -79,7 +79,8 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   check_arguments(plan, imatrix, out);
   const auto start = std::chrono::steady_clock::now();
   formats::GgufWriter writer(out);
-  add_gguf_metadata(writer, model, main_type(plan), plan.importance ? imatrix : nullptr);
+  QuantizeReport report;
+  report.warning = add_gguf_metadata(writer, model, main_type(plan), plan.importance ? imatrix : nullptr);
 
   const std::vector<float> divisors = gguf_rope_divisors(model.config());
   if (!divisors.empty()) {
@@ -90,7 +91,6 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   writer.begin_data();
   writer.write(std::as_bytes(std::span(divisors)));
 
-  QuantizeReport report;
   const auto sink = [&](std::span<const std::byte> bytes) { writer.write(bytes); };
   for (const PlannedTensor& t : plan.tensors) {
     progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");

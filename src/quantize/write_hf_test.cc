@@ -33,9 +33,9 @@ void to_hf(const model::Model& model, QuantType type, const fs::path& out) {
   write_hf(model, convert_plan(model, type, false, pool), type, out, pool, silent_progress());
 }
 
-void to_gguf(const model::Model& model, QuantType type, const fs::path& out) {
+QuantizeReport to_gguf(const model::Model& model, QuantType type, const fs::path& out) {
   ThreadPool pool(2);
-  write_gguf(model, convert_plan(model, type, true, pool), nullptr, out, pool, silent_progress());
+  return write_gguf(model, convert_plan(model, type, true, pool), nullptr, out, pool, silent_progress());
 }
 
 TEST(WriteHf, ThroughGgufAndBackGivesTheSameWeights) {
@@ -122,6 +122,88 @@ TEST_P(Tokenizers, GoThroughGgufAndBack) {
     EXPECT_EQ(back.encode(text, text::Specials::kParse), source.encode(text, text::Specials::kParse)) << text;
     EXPECT_EQ(back.encode(text, text::Specials::kPlain), source.encode(text, text::Specials::kPlain)) << text;
   }
+}
+
+// A definition of tests/data/tokenizer/sentencepiece.json, as a whole tokenizer.json.
+nlohmann::json sentencepiece(const std::string& name) {
+  const nlohmann::json golden = formats::read_json_file(data("tokenizer/sentencepiece.json"));
+  for (const nlohmann::json& c : golden["cases"]) {
+    if (c["name"] != name) continue;
+    nlohmann::json out = c;
+    out["model"] = golden["models"][c["model"].get<std::string>()];
+    return out;
+  }
+  throw std::runtime_error("no case " + name);
+}
+
+struct SentencePieceCase {
+  const char* name;
+  bool warns;
+};
+class SentencePieceTokenizers : public ::testing::TestWithParam<SentencePieceCase> {};
+INSTANTIATE_TEST_SUITE_P(
+    Rules, SentencePieceTokenizers,
+    ::testing::Values(SentencePieceCase{"llama 2", false}, SentencePieceCase{"gemma", false},
+                      SentencePieceCase{"mistral v3", true}, SentencePieceCase{"never", false},
+                      SentencePieceCase{"unigram", true}, SentencePieceCase{"unigram, whole text", false}));
+
+TEST_P(SentencePieceTokenizers, GoThroughGgufAndBack) {
+  const ScratchFolder scratch;
+  testing::write_small_llama(scratch / "hf", {}, "", 430);
+  const nlohmann::json definition = sentencepiece(GetParam().name);
+  write_file_atomically(scratch / "hf" / "tokenizer.json", definition.dump());
+  const text::Tokenizer source = text::Tokenizer::from_hf(scratch / "hf");
+  const QuantizeReport report =
+      to_gguf(model::Model::open(scratch / "hf"), QuantType::kBF16, scratch / "m.gguf");
+  EXPECT_EQ(report.warning.has_value(), GetParam().warns);
+  const model::Model middle = model::Model::open(scratch / "m.gguf");
+  const text::Tokenizer in_gguf = text::Tokenizer::from_gguf(*middle.gguf());
+  to_hf(middle, QuantType::kBF16, scratch / "back");
+  const text::Tokenizer back = text::Tokenizer::from_hf(scratch / "back");
+  int compared = 0;
+  for (const nlohmann::json& row : definition["texts"]) {
+    const std::string text = row[0];
+    for (const text::Specials specials : {text::Specials::kParse, text::Specials::kPlain}) {
+      const std::vector<text::TokenId> ids = in_gguf.encode(text, specials);
+      EXPECT_EQ(back.encode(text, specials), ids) << text;
+      EXPECT_EQ(back.decode(ids), in_gguf.decode(ids));
+      // The difference that the warning speaks of.
+      if (GetParam().warns && (text.starts_with(' ') || text.find('<') != std::string::npos)) continue;
+      EXPECT_EQ(ids, source.encode(text, specials)) << text;
+      ++compared;
+    }
+  }
+  EXPECT_GE(compared, 8);
+}
+
+TEST(WriteGguf, RefusesSentencePieceRulesThatScoresCannotSay) {
+  const ScratchFolder scratch;
+  testing::write_small_llama(scratch / "hf", {}, "", 430);
+  const auto refusal = [&](const nlohmann::json& definition) {
+    write_file_atomically(scratch / "hf" / "tokenizer.json", definition.dump());
+    const Error error =
+        error_of([&] { to_gguf(model::Model::open(scratch / "hf"), QuantType::kBF16, scratch / "m.gguf"); });
+    EXPECT_EQ(error.code(), ErrorCode::kNotSupported);
+    return std::string(error.what());
+  };
+  nlohmann::json definition = sentencepiece("llama 2");
+  definition["model"]["merges"].erase(0);
+  EXPECT_THAT(refusal(definition), HasSubstr("model.merges"));
+  definition = sentencepiece("llama 2");
+  auto& merges = definition["model"]["merges"];
+  const auto result = [](const nlohmann::json& m) {
+    return m[0].get<std::string>() + m[1].get<std::string>();
+  };
+  const auto twin = std::adjacent_find(merges.begin(), merges.end(),
+                                       [&](const auto& x, const auto& y) { return result(x) == result(y); });
+  ASSERT_NE(twin, merges.end());
+  std::rotate(twin, twin + 1, merges.end());  // the two merges of one piece apart
+  EXPECT_THAT(refusal(definition), HasSubstr("model.merges"));
+  EXPECT_THAT(refusal(sentencepiece("regex and NFC")), HasSubstr("normalizer"));
+  EXPECT_THAT(refusal(sentencepiece("words")), HasSubstr("pre_tokenizer"));
+  definition = sentencepiece("always");
+  definition["model"]["vocab"]["a\u2581b"] = 428;
+  EXPECT_THAT(refusal(definition), HasSubstr("pre_tokenizer"));
 }
 
 TEST(GgufTokenizer, RulesWithoutANameAreRefused) {

@@ -14,13 +14,8 @@ namespace wring::text {
 namespace {
 
 void read_tokens(const formats::GgufReader& file, TokenizerParts& out) {
-  const auto& texts = file.strings("tokenizer.ggml.tokens");
-  const bool typed = file.has("tokenizer.ggml.token_type");
   out.vocabulary =
-      vocabulary_from_gguf(texts,
-                           typed ? file.integers("tokenizer.ggml.token_type")
-                                 : std::vector<std::int64_t>(texts.size(), formats::token_type::kNormal),
-                           file.file());
+      vocabulary_from_gguf(file.strings("tokenizer.ggml.tokens"), token_types(file), file.file());
   for (TokenId id = 0; id < out.vocabulary.size(); ++id) {
     const TokenKind kind = out.vocabulary.kind(id);
     if (kind != TokenKind::kSpecial && kind != TokenKind::kAdded) continue;

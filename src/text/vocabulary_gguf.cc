@@ -31,6 +31,12 @@ TokenKind kind_of(std::int64_t type, std::size_t index, std::string_view file) {
 
 }  // namespace
 
+std::vector<std::int64_t> token_types(const formats::GgufReader& file) {
+  if (file.has("tokenizer.ggml.token_type")) return file.integers("tokenizer.ggml.token_type");
+  return std::vector<std::int64_t>(file.strings("tokenizer.ggml.tokens").size(),
+                                   formats::token_type::kNormal);
+}
+
 Vocabulary vocabulary_from_gguf(std::span<const std::string> texts, std::span<const std::int64_t> types,
                                 std::string_view file) {
   const std::string where = fmt::format("{}, tokenizer.ggml.tokens", file);

@@ -5,10 +5,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "text/vocabulary.h"
 
+namespace wring::formats {
+class GgufReader;
+}
+
 namespace wring::text {
+
+/// tokenizer.ggml.token_type by id; all normal where the file has none.
+std::vector<std::int64_t> token_types(const formats::GgufReader& file);
 
 /// `types` (formats::token_type) by id, as many as `texts`; finish() has not been called. Errors: kBadInput
 /// naming token and limit for a text that is not UTF-8 or there twice, an unknown type, none or too many
