@@ -73,7 +73,7 @@ void run(const InfoOptions& o) {
                       d["bits_per_weight"].get<double>(),
                       files.model.is_quantized() ? "; the source is already quantized" : "");
   for (const auto& [type, use] : d["types"].items()) {
-    text += fmt::format("  {:6} {:5} tensors, {}\n", type, use["tensors"].get<int>(),
+    text += fmt::format("  {:7} {:5} tensors, {}\n", type, use["tensors"].get<int>(),
                         human_bytes(use["bytes"].get<double>()));
   }
   text += fmt::format("tokenizer: {}; chat template: {}\n", files.tokenizer ? "yes" : "none",

@@ -10,7 +10,7 @@
 namespace wring::formats {
 
 inline constexpr std::size_t kSmallBlock = 32;   // weights in a Q4_0 … Q8_0, IQ4_NL or MXFP4 block
-inline constexpr std::size_t kSuperBlock = 256;  // weights in a K-quant or IQ4_XS block
+inline constexpr std::size_t kSuperBlock = 256;  // weights in a K-quant, TQ or IQ block other than IQ4_NL
 
 /// w = d·(q − 8), 4-bit q.
 struct BlockQ4_0 {
@@ -153,6 +153,92 @@ struct BlockTQ2_0 {
   std::uint16_t d;
 };
 static_assert(sizeof(BlockTQ2_0) == 66);
+
+/// w = d if the bit is set, else −d.
+struct BlockQ1_0 {
+  std::uint16_t d;
+  std::uint8_t qs[16];  // byte j, bit k: weight 8·j + k
+};
+static_assert(sizeof(BlockQ1_0) == 18);
+
+/// w = d·(q − 1), 2-bit q.
+struct BlockQ2_0 {
+  std::uint16_t d;
+  std::uint8_t qs[16];  // byte j, bits 2k, 2k+1: weight 4·j + k
+};
+static_assert(sizeof(BlockQ2_0) == 18);
+
+// The lattice types: 8 weights ("eight e": 8·e … 8·e + 7; of IQ3 4, "four f") have one code, the number of
+// their pattern of levels in a list (kernels/scalar/grids.h). Signs: bit i set, weight i of the eight is
+// negative. Where an eight has 7 bits of them, its last weight's makes the number of minus signs even.
+
+/// 8 groups of 32: w = ±d·(scale + ½)/4·level, 4-bit scale, 8-bit codes.
+struct BlockIQ2_XXS {
+  std::uint16_t d;
+  std::uint8_t qs[64];  // byte 8·g + k, k < 4: code of eight 4·g + k. The 4 bytes from 8·g + 4, as one
+                        // number: bits 7k … 7k+6 signs of eight 4·g + k; bits 28…31 scale of group g
+};
+static_assert(sizeof(BlockIQ2_XXS) == 66);
+
+/// 16 groups of 16: w = ±d·(scale + ½)/4·level, 4-bit scale, 9-bit codes.
+struct BlockIQ2_XS {
+  std::uint16_t d;
+  std::uint16_t qs[32];    // number e: bits 0…8 code, bits 9…15 signs of eight e
+  std::uint8_t scales[8];  // half g of the 16: scale of group g
+};
+static_assert(sizeof(BlockIQ2_XS) == 74);
+
+/// 16 groups of 16: w = ±d·(scale + ½)/4·level, 4-bit scale, 10-bit codes.
+struct BlockIQ2_S {
+  std::uint16_t d;
+  std::uint8_t qs[32];     // byte e: bits 0…7 of the code of eight e
+  std::uint8_t signs[32];  // byte e: all 8 signs of eight e
+  std::uint8_t qh[8];      // byte j, bits 2k, 2k+1: bits 8, 9 of the code of eight 4·j + k
+  std::uint8_t scales[8];  // as in IQ2_XS
+};
+static_assert(sizeof(BlockIQ2_S) == 82);
+
+/// 8 groups of 32: w = ±d·(scale + ½)/2·level, 4-bit scale, 8-bit codes.
+struct BlockIQ3_XXS {
+  std::uint16_t d;
+  std::uint8_t qs[64];     // byte f: code of four f
+  std::uint8_t signs[32];  // the 4 bytes from 4·g, as one number: signs and scale as in IQ2_XXS
+};
+static_assert(sizeof(BlockIQ3_XXS) == 98);
+
+/// 8 groups of 32: w = ±d·(2·scale + 1)·level, 4-bit scale, 9-bit codes.
+struct BlockIQ3_S {
+  std::uint16_t d;
+  std::uint8_t qs[64];     // byte f: bits 0…7 of the code of four f
+  std::uint8_t qh[8];      // bit f of the 64: bit 8 of the code of four f
+  std::uint8_t signs[32];  // byte e: all 8 signs of eight e
+  std::uint8_t scales[4];  // half g of the 8: scale of group g
+};
+static_assert(sizeof(BlockIQ3_S) == 110);
+
+/// 8 groups of 32: w = d·(2·scale + 1)·(level ± ⅛), 3-bit scale, 11-bit codes.
+struct BlockIQ1_S {
+  std::uint16_t d;
+  std::uint8_t qs[32];  // byte e: bits 0…7 of the code of eight e
+  std::uint16_t qh[8];  // number g: bits 3k … 3k+2: bits 8…10 of the code of eight 4·g + k; bits 12…14: scale
+                        // of group g; bit 15: − for its ⅛
+};
+static_assert(sizeof(BlockIQ1_S) == 50);
+
+/// 16 groups of 16: w = d·(2·scale + 1)·(level ± ⅛), 3-bit scale, 11-bit codes.
+struct BlockIQ1_M {
+  std::uint8_t qs[32];  // as in IQ1_S
+  std::uint8_t qh[16];  // half e of the 32: bits 8…10 of the code of eight e, then − for its ⅛
+  std::uint16_t
+      scales[4];  // number j: bits 3k … 3k+2: scale of group 4·j + k; bits 12…15: bits 4j … 4j+3 of d
+};
+static_assert(sizeof(BlockIQ1_M) == 56);
+
+/// The levels of IQ2_XXS, IQ2_XS and IQ2_S; of IQ3_XXS; of IQ3_S; of IQ1_S and IQ1_M.
+inline constexpr std::int8_t kIq2Levels[3] = {8, 25, 43};
+inline constexpr std::int8_t kIq3XxsLevels[8] = {4, 12, 20, 28, 36, 44, 52, 62};
+inline constexpr std::int8_t kIq3SLevels[8] = {1, 3, 5, 7, 9, 11, 13, 15};
+inline constexpr std::int8_t kIq1Levels[3] = {-1, 0, 1};
 
 /// The 16 levels of IQ4_NL and IQ4_XS.
 inline constexpr std::int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,

@@ -46,6 +46,8 @@ constexpr std::array kTypes = {
     QuantTypeInfo{QuantType::kTQ2_0, "TQ2_0", 256, 66},
     QuantTypeInfo{QuantType::kMXFP4, "MXFP4", 32, 17},
     QuantTypeInfo{QuantType::kNVFP4, "NVFP4", 64, 36},
+    QuantTypeInfo{QuantType::kQ1_0, "Q1_0", 128, 18},
+    QuantTypeInfo{QuantType::kQ2_0, "Q2_0", 64, 18},
     QuantTypeInfo{QuantType::kU8, "U8", 1, 1},
     QuantTypeInfo{QuantType::kU16, "U16", 1, 2},
     QuantTypeInfo{QuantType::kU32, "U32", 1, 4},

@@ -45,6 +45,8 @@ enum class QuantType : std::uint32_t {
   kTQ2_0 = 35,
   kMXFP4 = 39,
   kNVFP4 = 40,
+  kQ1_0 = 41,
+  kQ2_0 = 42,
   // safetensors only
   kU8 = 1000,
   kU16,

@@ -28,6 +28,19 @@ TEST(QuantType, BlocksHaveTheSizesOfTheirStructs) {
   expect_block<BlockQ8_K>(QuantType::kQ8_K, 256);
   expect_block<BlockIQ4_NL>(QuantType::kIQ4_NL, 32);
   expect_block<BlockIQ4_XS>(QuantType::kIQ4_XS, 256);
+  expect_block<BlockIQ1_S>(QuantType::kIQ1_S, 256);
+  expect_block<BlockIQ1_M>(QuantType::kIQ1_M, 256);
+  expect_block<BlockIQ2_XXS>(QuantType::kIQ2_XXS, 256);
+  expect_block<BlockIQ2_XS>(QuantType::kIQ2_XS, 256);
+  expect_block<BlockIQ2_S>(QuantType::kIQ2_S, 256);
+  expect_block<BlockIQ3_XXS>(QuantType::kIQ3_XXS, 256);
+  expect_block<BlockIQ3_S>(QuantType::kIQ3_S, 256);
+  expect_block<BlockMXFP4>(QuantType::kMXFP4, 32);
+  expect_block<BlockNVFP4>(QuantType::kNVFP4, 64);
+  expect_block<BlockTQ1_0>(QuantType::kTQ1_0, 256);
+  expect_block<BlockTQ2_0>(QuantType::kTQ2_0, 256);
+  expect_block<BlockQ1_0>(QuantType::kQ1_0, 128);
+  expect_block<BlockQ2_0>(QuantType::kQ2_0, 64);
 }
 
 TEST(QuantType, EveryGgufIdHasAnEntryThatLeadsBackToIt) {
@@ -39,11 +52,11 @@ TEST(QuantType, EveryGgufIdHasAnEntryThatLeadsBackToIt) {
     EXPECT_EQ(static_cast<std::uint32_t>(*type), id);
     EXPECT_EQ(quant_type_from_name(name_of(*type)), type);
   }
-  EXPECT_EQ(known, 33);
+  EXPECT_EQ(known, 35);
 }
 
 TEST(QuantType, WithdrawnAndForeignIdsAreUnknown) {
-  for (const std::uint32_t id : {4U, 5U, 31U, 32U, 33U, 36U, 37U, 38U, 41U, 1000U, 1004U, 0xFFFFFFFFU}) {
+  for (const std::uint32_t id : {4U, 5U, 31U, 32U, 33U, 36U, 37U, 38U, 43U, 1000U, 1004U, 0xFFFFFFFFU}) {
     EXPECT_FALSE(quant_type_from_gguf_id(id)) << id;
   }
 }

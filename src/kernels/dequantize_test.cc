@@ -1,6 +1,8 @@
 // Stored blocks against ggml's own values, to the bit: a few blocks of each type in tests/data, all of the
 // fixtures where they lie beside the checkout; and every level against the reference on random bytes.
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "formats/safetensors.h"
 #include "kernels/test_support.h"
@@ -10,11 +12,13 @@ namespace {
 
 using formats::QuantType;
 
-constexpr QuantType kTypes[] = {QuantType::kF32,   QuantType::kF16,    QuantType::kBF16,   QuantType::kQ4_0,
-                                QuantType::kQ4_1,  QuantType::kQ5_0,   QuantType::kQ5_1,   QuantType::kQ8_0,
-                                QuantType::kQ2_K,  QuantType::kQ3_K,   QuantType::kQ4_K,   QuantType::kQ5_K,
-                                QuantType::kQ6_K,  QuantType::kIQ4_NL, QuantType::kIQ4_XS, QuantType::kMXFP4,
-                                QuantType::kNVFP4, QuantType::kTQ1_0,  QuantType::kTQ2_0};
+constexpr QuantType kTypes[] = {
+    QuantType::kF32,   QuantType::kF16,     QuantType::kBF16,  QuantType::kQ4_0,    QuantType::kQ4_1,
+    QuantType::kQ5_0,  QuantType::kQ5_1,    QuantType::kQ8_0,  QuantType::kQ2_K,    QuantType::kQ3_K,
+    QuantType::kQ4_K,  QuantType::kQ5_K,    QuantType::kQ6_K,  QuantType::kIQ4_NL,  QuantType::kIQ4_XS,
+    QuantType::kMXFP4, QuantType::kNVFP4,   QuantType::kTQ1_0, QuantType::kTQ2_0,   QuantType::kQ1_0,
+    QuantType::kQ2_0,  QuantType::kIQ1_S,   QuantType::kIQ1_M, QuantType::kIQ2_XXS, QuantType::kIQ2_XS,
+    QuantType::kIQ2_S, QuantType::kIQ3_XXS, QuantType::kIQ3_S};
 
 std::vector<float> values_of(const KernelTable& table, QuantType type, const void* src, std::size_t n) {
   std::vector<float> values(n, -7.0F);
@@ -49,6 +53,7 @@ TEST(Dequantize, GivesGgmlsValues) {
 TEST(Dequantize, GivesGgmlsValuesOfAllFixtures) {
   const auto path = std::filesystem::path(WRING_SOURCE_DIR) / "../shared/fixtures/ggml/dequant.safetensors";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no fixtures beside this checkout";
+  EXPECT_EQ(formats::SafetensorsReader::open(path).tensors().size(), 2 * (std::size(kTypes) - 1));  // not F32
   expect_golden(path);
 }
 
@@ -90,9 +95,17 @@ TEST(Dequantize, EveryHalfIsTakenAsItIs) {
 }
 
 TEST(Dequantize, KnowsWhichTypesItHas) {
+  // Types of activations, integers and float64 are no weights; every other type that a GGUF file can hold is.
+  for (std::uint32_t id = 0; id < 100; ++id) {
+    const auto type = formats::quant_type_from_gguf_id(id);
+    if (!type) continue;
+    const bool expected = std::find(std::begin(kTypes), std::end(kTypes), *type) != std::end(kTypes);
+    EXPECT_EQ(has_dequantize(*type), expected) << formats::name_of(*type);
+  }
   for (const QuantType type :
-       {QuantType::kIQ2_XXS, QuantType::kIQ1_M, QuantType::kQ8_K, QuantType::kI32, QuantType::kF64}) {
-    EXPECT_FALSE(has_dequantize(type));
+       {QuantType::kQ8_1, QuantType::kQ8_K, QuantType::kI8, QuantType::kI16, QuantType::kI32, QuantType::kI64,
+        QuantType::kF64, QuantType::kF8_E4M3, QuantType::kU8}) {
+    EXPECT_FALSE(has_dequantize(type)) << formats::name_of(type);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "base/floats.h"
 #include "formats/block_layouts.h"
 #include "kernels/levels.h"
+#include "kernels/scalar/dequantize_grids.h"
 
 namespace wring::kernels {
 namespace scalar {
@@ -16,16 +17,8 @@ namespace {
 
 using formats::QuantType;
 
-// A signalling NaN becomes quiet, as the hardware's conversion makes it.
-float from_f16(std::uint16_t bits) {
-  const float value = f16_to_float(bits);
-  return value == value ? value : std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | 0x00400000U);
-}
-
-std::uint32_t four_bytes(const std::uint8_t* bytes) {
-  return bytes[0] | std::uint32_t{bytes[1]} << 8 | std::uint32_t{bytes[2]} << 16 |
-         std::uint32_t{bytes[3]} << 24;
-}
+// Overloads from dequantize_grids.h, beside those below.
+using scalar::take;
 
 void take(const formats::BlockQ4_0& b, float* dst) {
   const float d = from_f16(b.d);
@@ -201,6 +194,16 @@ void take(const formats::BlockTQ2_0& b, float* dst) {
   }
 }
 
+void take(const formats::BlockQ1_0& b, float* dst) {
+  const float d = from_f16(b.d);
+  for (int i = 0; i < 128; ++i) dst[i] = (b.qs[i / 8] >> (i % 8) & 1) != 0 ? d : -d;
+}
+
+void take(const formats::BlockQ2_0& b, float* dst) {
+  const float d = from_f16(b.d);
+  for (int i = 0; i < 64; ++i) dst[i] = static_cast<float>((b.qs[i / 4] >> (i % 4 * 2) & 3) - 1) * d;
+}
+
 template <class Block, std::size_t kWeights>
 void take_blocks(const void* src, float* dst, std::size_t n) {
   const auto* bytes = static_cast<const unsigned char*>(src);
@@ -267,12 +270,40 @@ void (*function_for(QuantType type))(const void*, float*, std::size_t) {
       return take_blocks<BlockTQ1_0, kSuperBlock>;
     case QuantType::kTQ2_0:
       return take_blocks<BlockTQ2_0, kSuperBlock>;
+    case QuantType::kQ1_0:
+      return take_blocks<BlockQ1_0, 128>;
+    case QuantType::kQ2_0:
+      return take_blocks<BlockQ2_0, 64>;
+    case QuantType::kIQ1_S:
+      return take_blocks<BlockIQ1_S, kSuperBlock>;
+    case QuantType::kIQ1_M:
+      return take_blocks<BlockIQ1_M, kSuperBlock>;
+    case QuantType::kIQ2_XXS:
+      return take_blocks<BlockIQ2_XXS, kSuperBlock>;
+    case QuantType::kIQ2_XS:
+      return take_blocks<BlockIQ2_XS, kSuperBlock>;
+    case QuantType::kIQ2_S:
+      return take_blocks<BlockIQ2_S, kSuperBlock>;
+    case QuantType::kIQ3_XXS:
+      return take_blocks<BlockIQ3_XXS, kSuperBlock>;
+    case QuantType::kIQ3_S:
+      return take_blocks<BlockIQ3_S, kSuperBlock>;
     default:
       return nullptr;
   }
 }
 
 }  // namespace
+
+float from_f16(std::uint16_t bits) {
+  const float value = f16_to_float(bits);
+  return value == value ? value : std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | 0x00400000U);
+}
+
+std::uint32_t four_bytes(const std::uint8_t* bytes) {
+  return bytes[0] | std::uint32_t{bytes[1]} << 8 | std::uint32_t{bytes[2]} << 16 |
+         std::uint32_t{bytes[3]} << 24;
+}
 
 ScaleMin scale_min(const std::uint8_t* packed, int group) {
   if (group < 4) return {packed[group] & 63, packed[group + 4] & 63};
