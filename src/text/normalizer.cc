@@ -14,6 +14,8 @@ template <class... F>
 struct Overloaded : F... {
   using F::operator()...;
 };
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;  // for compilers before C++20's deduction for aggregates
 
 std::string replace_matches(std::string_view text, const Regex& pattern, std::string_view content,
                             RegexSearch& search) {
