@@ -37,9 +37,13 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
   };
   for (const model::LayerSpec& l : spec.layers) {
     Layer layer;
-    layer.attention = &l.attention;
-    layer.input_norm = make_norm(l.input_norm);
-    layer.post_norm = make_norm(l.post_attention_norm);
+    layer.spec = &l;
+    layer.mixer_norm = make_norm(l.mixer_norm);
+    layer.q_norm = make_norm(l.attention.q_norm);
+    layer.k_norm = make_norm(l.attention.k_norm);
+    layer.mixer_output_norm = make_norm(l.mixer_output_norm);
+    layer.mlp_norm = make_norm(l.mlp_norm);
+    layer.mlp_output_norm = make_norm(l.mlp_output_norm);
     layer.q = linear(l.attention.q);
     layer.k = linear(l.attention.k);
     // A value's error reaches the residual stream unsmoothed, and the map is small: on the bench model 3 % of
@@ -53,6 +57,7 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
   }
   final_norm_ = make_norm(spec.final_norm);
   head_ = linear(spec.head);
+  rotations_.resize(spec.ropes.size());
   scratch_.resize(z(pool.threads()));
   linear_scratch_.resize(z(pool.threads()));
 }
@@ -65,8 +70,9 @@ void Forward::for_each_linear(F&& f) const {
   f(head_);
 }
 
-Forward::Norm Forward::make_norm(const model::NormSpec& spec) {
-  return {read_vector(model_->weight(spec.name + ".weight"), *kernels_), spec.weight_offset, spec.eps};
+Forward::Norm Forward::make_norm(const std::optional<model::NormSpec>& spec) {
+  if (!spec) return {};
+  return {read_vector(model_->weight(spec->name + ".weight"), *kernels_), spec->weight_offset, spec->eps};
 }
 
 void Forward::reserve(const RowPlan& plan) {
@@ -89,9 +95,11 @@ void Forward::reserve(const RowPlan& plan) {
     }
   }
   const std::int64_t widest = std::max({normed_.columns(), attended_.columns(), gate_.columns()});
-  const auto half = static_cast<std::int64_t>(spec.rope_inverse_frequencies.size());
-  cosine_.reserve(rows, half);
-  sine_.reserve(rows, half);
+  for (std::size_t i = 0; i < spec.ropes.size(); ++i) {
+    const auto half = static_cast<std::int64_t>(spec.ropes[i].inverse_frequencies.size());
+    rotations_[i].cosine.reserve(rows, half);
+    rotations_[i].sine.reserve(rows, half);
+  }
   last_.reserve(plan.wanted_rows.size(), spec.hidden_size);
   logits_.reserve(plan.wanted_rows.size(), spec.vocab_size);
   for (Scratch& s : scratch_) {
@@ -109,7 +117,7 @@ void Forward::plan_tasks(const RowPlan& plan) {
   attention_tasks_.clear();
   store_tasks_.clear();
   if (layers_.empty()) return;
-  const int kv_heads = layers_.front().attention->num_kv_heads;
+  const int kv_heads = layers_.front().spec->attention.num_kv_heads;
   for (const RowSpan& span : plan.spans) {
     // The last queries see the most keys: they come first, so that no thread is left with a long task at the
     // end.
@@ -147,6 +155,10 @@ Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
     std::memcpy(last_.row(i), residual_.row(z(plan.wanted_rows[i])), row_bytes);
   normalize(final_norm_, last_, wanted, last_);
   multiply(last_, wanted, {{&head_, &logits_}});
+  if (const float cap = model_->spec().logit_softcap; cap > 0) {
+    const std::size_t vocab = z(model_->spec().vocab_size);
+    for_rows(wanted, [&](std::size_t r) { kernels_->softcap(logits_.row(r), vocab, cap); });
+  }
   return logits_.rows(wanted);
 }
 
@@ -158,21 +170,27 @@ void Forward::for_rows(std::int64_t rows, F&& f) {
 }
 
 void Forward::embed(const RowPlan& plan) {
+  const std::size_t hidden = z(model_->spec().hidden_size);
+  const float scale = model_->spec().embedding_scale;
   for (std::size_t r = 0; r < plan.ids.size(); ++r) {
-    kernels_->dequantize(embedding_->type(), embedding_->row_data(plan.ids[r]), residual_.row(r),
-                         z(model_->spec().hidden_size));
+    kernels_->dequantize(embedding_->type(), embedding_->row_data(plan.ids[r]), residual_.row(r), hidden);
+    if (scale != 1.0F) kernels_->scale(residual_.row(r), hidden, scale);
   }
 }
 
 void Forward::fill_rope_tables(const RowPlan& plan) {
   const model::ModelSpec& spec = model_->spec();
-  const std::vector<float>& frequencies = spec.rope_inverse_frequencies;
   for_rows(static_cast<std::int64_t>(plan.ids.size()), [&](std::size_t r) {
-    for (std::size_t i = 0; i < frequencies.size(); ++i) {
-      // The angle is a float32 product, as in the reference implementations.
-      const float angle = static_cast<float>(plan.positions[r]) * frequencies[i];
-      cosine_.row(r)[i] = static_cast<float>(portable_cos(static_cast<double>(angle))) * spec.rope_magnitude;
-      sine_.row(r)[i] = static_cast<float>(portable_sin(static_cast<double>(angle))) * spec.rope_magnitude;
+    for (std::size_t t = 0; t < spec.ropes.size(); ++t) {
+      const model::RopeSpec& rope = spec.ropes[t];
+      float* cosine = rotations_[t].cosine.row(r);
+      float* sine = rotations_[t].sine.row(r);
+      for (std::size_t i = 0; i < rope.inverse_frequencies.size(); ++i) {
+        // The angle is a float32 product, as in the reference implementations.
+        const float angle = static_cast<float>(plan.positions[r]) * rope.inverse_frequencies[i];
+        cosine[i] = static_cast<float>(portable_cos(static_cast<double>(angle))) * rope.magnitude;
+        sine[i] = static_cast<float>(portable_sin(static_cast<double>(angle))) * rope.magnitude;
+      }
     }
   });
 }
@@ -185,22 +203,37 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
     if (show) observer->on_input(index, site, x.rows(rows));
   };
 
-  normalize(l.input_norm, residual_, rows, normed_);
-  show_input(model::Site::kQkv, normed_);
-  multiply(normed_, rows, {{&l.q, &q_}, {&l.k, &k_}, {&l.v, &v_}});
+  const RowBuffer& mixer_input = normalized(l.mixer_norm, rows);
+  show_input(model::Site::kQkv, mixer_input);
+  multiply(mixer_input, rows, {{&l.q, &q_}, {&l.k, &k_}, {&l.v, &v_}});
+  normalize(l.q_norm, q_, rows, q_);
+  normalize(l.k_norm, k_, rows, k_);
   attend(index, plan);
   show_input(model::Site::kO, attended_);
   multiply(attended_, rows, {{&l.o, &update_}});
+  normalize(l.mixer_output_norm, update_, rows, update_);
   add_residual(rows);
 
-  normalize(l.post_norm, residual_, rows, normed_);
-  show_input(model::Site::kGateUp, normed_);
-  multiply(normed_, rows, {{&l.gate, &gate_}, {&l.up, &up_}});
-  const std::size_t inner = l.gate.rows();
-  for_rows(rows, [&](std::size_t r) { kernels_->silu_mul(gate_.row(r), up_.row(r), inner); });
+  const RowBuffer& mlp_input = normalized(l.mlp_norm, rows);
+  show_input(model::Site::kGateUp, mlp_input);
+  multiply(mlp_input, rows, {{&l.gate, &gate_}, {&l.up, &up_}});
+  activate(l, rows);
   show_input(model::Site::kDown, gate_);
   multiply(gate_, rows, {{&l.down, &update_}});
+  normalize(l.mlp_output_norm, update_, rows, update_);
   add_residual(rows);
+}
+
+void Forward::activate(const Layer& l, std::int64_t rows) {
+  const bool silu = l.spec->mlp.activation == model::Activation::kSilu;
+  const auto gated = silu ? kernels_->silu_mul : kernels_->gelu_tanh_mul;
+  for_rows(rows, [&](std::size_t r) { gated(gate_.row(r), up_.row(r), l.gate.rows()); });
+}
+
+const RowBuffer& Forward::normalized(const Norm& norm, std::int64_t rows) {
+  if (norm.weight.empty()) return residual_;
+  normalize(norm, residual_, rows, normed_);
+  return normed_;
 }
 
 void Forward::attend(int index, const RowPlan& plan) {
@@ -218,8 +251,9 @@ void Forward::attend(int index, const RowPlan& plan) {
 }
 
 void Forward::store_task(int index, const HeadTask& task) {
-  const model::AttentionSpec& a = *layers_[z(index)].attention;
-  const std::size_t head_dim = z(a.head_dim), half = head_dim / 2, head = z(task.kv_head);
+  const model::AttentionSpec& a = layers_[z(index)].spec->attention;
+  const Rotation* rotation = a.rope < 0 ? nullptr : &rotations_[z(a.rope)];
+  const std::size_t head_dim = z(a.head_dim), head = z(task.kv_head);
   const std::size_t group = z(a.num_heads / a.num_kv_heads);
   const std::int64_t position = task.span->first_position + task.first;
   const PageId page = (*task.span->table)[z(position / kernels::kPageTokens)];
@@ -228,19 +262,22 @@ void Forward::store_task(int index, const HeadTask& task) {
   void* const values = cache_->values(page, index, task.kv_head);
   for (int i = 0; i < task.count; ++i) {
     const std::size_t row = z(task.span->first_row + task.first + i);
-    const float* cosine = cosine_.row(row);
-    const float* sine = sine_.row(row);
-    for (std::size_t h = head * group; h < (head + 1) * group; ++h)
-      kernels_->rope_half(q_.row(row) + h * head_dim, cosine, sine, half);
     float* k = k_.row(row) + head * head_dim;
-    kernels_->rope_half(k, cosine, sine, half);
+    if (rotation != nullptr) {
+      const float* cosine = rotation->cosine.row(row);
+      const float* sine = rotation->sine.row(row);
+      const std::size_t half = z(rotation->cosine.columns());
+      for (std::size_t h = head * group; h < (head + 1) * group; ++h)
+        kernels_->rope_half(q_.row(row) + h * head_dim, cosine, sine, half);
+      kernels_->rope_half(k, cosine, sine, half);
+    }
     kernels_->store_kv(cache_->type(), k, v_.row(row) + head * head_dim, a.head_dim, a.head_dim, slot + i,
                        keys, values);
   }
 }
 
 void Forward::attend_task(int index, const HeadTask& task, Scratch& scratch) {
-  const model::AttentionSpec& a = *layers_[z(index)].attention;
+  const model::AttentionSpec& a = layers_[z(index)].spec->attention;
   const std::int64_t first_position = task.span->first_position + task.first;
   const std::int64_t pages = (first_position + task.count + kernels::kPageTokens - 1) / kernels::kPageTokens;
   for (std::int64_t p = 0; p < pages; ++p) {
@@ -263,6 +300,8 @@ void Forward::attend_task(int index, const HeadTask& task, Scratch& scratch) {
   args.k_pages = scratch.k_pages.data();
   args.v_pages = scratch.v_pages.data();
   args.scale = a.scale;
+  args.softcap = a.softcap;
+  args.window = a.window;
   args.out = attended_.row(row) + head;
   args.out_stride = attended_.stride();
   args.scratch = scratch.attention.data();
@@ -270,8 +309,11 @@ void Forward::attend_task(int index, const HeadTask& task, Scratch& scratch) {
 }
 
 void Forward::normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y) {
+  const std::size_t size = norm.weight.size();
+  if (size == 0) return;
   for_rows(rows, [&](std::size_t r) {
-    kernels_->rms_norm(x.row(r), norm.weight.data(), norm.offset, norm.weight.size(), norm.eps, y.row(r));
+    for (std::size_t i = 0; i < z(x.columns()); i += size)
+      kernels_->rms_norm(x.row(r) + i, norm.weight.data(), norm.offset, size, norm.eps, y.row(r) + i);
   });
 }
 
@@ -307,10 +349,11 @@ Products Forward::products() const {
 
 std::uint64_t Forward::workspace_bytes() const {
   std::uint64_t n = 0;
-  for (const RowBuffer* b : {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_,
-                             &cosine_, &sine_, &last_, &logits_}) {
+  for (const RowBuffer* b :
+       {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_, &last_, &logits_}) {
     n += b->bytes();
   }
+  for (const Rotation& r : rotations_) n += r.cosine.bytes() + r.sine.bytes();
   n += input_.bytes();
   for (const Scratch& s : scratch_) n += s.attention.bytes();
   for (const LinearScratch& s : linear_scratch_) n += s.bytes();

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -55,13 +56,17 @@ class Forward {
 
  private:
   struct Norm {
-    std::vector<float> weight;
+    std::vector<float> weight;  // empty: there is none
     float offset = 0, eps = 0;
   };
   struct Layer {
-    const model::AttentionSpec* attention = nullptr;
-    Norm input_norm, post_norm;
+    const model::LayerSpec* spec = nullptr;
+    Norm mixer_norm, q_norm, k_norm, mixer_output_norm, mlp_norm, mlp_output_norm;
     Linear q, k, v, o, gate, up, down;
+  };
+  /// By row and rotated pair.
+  struct Rotation {
+    RowBuffer cosine, sine;
   };
   /// What one thread needs for itself.
   struct Scratch {
@@ -76,7 +81,7 @@ class Forward {
     int kv_head;
   };
 
-  Norm make_norm(const model::NormSpec& spec);
+  Norm make_norm(const std::optional<model::NormSpec>& spec);
 
   void embed(const RowPlan& plan);
   void fill_rope_tables(const RowPlan& plan);
@@ -86,7 +91,12 @@ class Forward {
   void store_task(int index, const HeadTask& task);
   void attend_task(int index, const HeadTask& task, Scratch& scratch);
   void plan_tasks(const RowPlan& plan);
+  /// Each stretch of the norm's size of a row alone; nothing where there is no norm.
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
+  /// The residual as a part reads it: normalized, or as it is.
+  const RowBuffer& normalized(const Norm& norm, std::int64_t rows);
+  /// gate_ = activation(gate_) * up_.
+  void activate(const Layer& layer, std::int64_t rows);
   struct Product {
     const Linear* map;
     RowBuffer* y;
@@ -113,14 +123,14 @@ class Forward {
   Linear head_;
 
   // Workspace, a row a position.
-  RowBuffer residual_, normed_;  // hidden_size
-  RowBuffer q_, k_, v_;          // heads * head_dim
-  RowBuffer attended_;           // num_heads * head_dim
-  RowBuffer gate_, up_;          // intermediate_size
-  RowBuffer update_;             // hidden_size: what a sublayer adds
-  RowBuffer cosine_, sine_;      // head_dim / 2
-  RowBuffer last_;               // wanted rows only: hidden_size
-  RowBuffer logits_;             // wanted rows only: vocab_size
+  RowBuffer residual_, normed_;      // hidden_size
+  RowBuffer q_, k_, v_;              // heads * head_dim
+  RowBuffer attended_;               // num_heads * head_dim
+  RowBuffer gate_, up_;              // intermediate_size
+  RowBuffer update_;                 // hidden_size: what a sublayer adds
+  RowBuffer last_;                   // wanted rows only: hidden_size
+  RowBuffer logits_;                 // wanted rows only: vocab_size
+  std::vector<Rotation> rotations_;  // by the spec's ropes
   LinearInput input_;
   std::vector<HeadTask> attention_tasks_, store_tasks_;
   std::vector<Scratch> scratch_;  // by worker

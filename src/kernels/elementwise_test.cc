@@ -38,6 +38,9 @@ TEST(Elementwise, EveryLevelGivesTheReferencesBits) {
     expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.add(a.data(), y.data(), n); });
     expect_same(n, x,
                 [&](const KernelTable& t, std::vector<float>& a) { t.silu_mul(a.data(), y.data(), n); });
+    expect_same(n, x,
+                [&](const KernelTable& t, std::vector<float>& a) { t.gelu_tanh_mul(a.data(), y.data(), n); });
+    expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.scale(a.data(), n, 25.298F); });
     expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.exp(a.data(), n); });
     expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.softcap(a.data(), n, 30.0F); });
     expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) {
@@ -62,6 +65,8 @@ TEST(Elementwise, NothingBeyondTheEndIsWritten) {
     const std::vector<float> y(21, 1.0F);
     level.table->add(x.data(), y.data(), 13);
     level.table->silu_mul(x.data(), y.data(), 13);
+    level.table->gelu_tanh_mul(x.data(), y.data(), 13);
+    level.table->scale(x.data(), 13, 3.0F);
     level.table->rms_norm(x.data(), y.data(), 0.0F, 13, 1e-6F, x.data());
     level.table->exp(x.data(), 13);
     level.table->softcap(x.data(), 13, 5.0F);
@@ -92,6 +97,9 @@ TEST(Elementwise, ExponentialTanhAndSiluAgreeOverADenseSweep) {
   expect_same(values.size(), values, [&](const KernelTable& t, std::vector<float>& a) {
     t.silu_mul(a.data(), ones.data(), a.size());
   });
+  expect_same(values.size(), values, [&](const KernelTable& t, std::vector<float>& a) {
+    t.gelu_tanh_mul(a.data(), ones.data(), a.size());
+  });
 }
 
 TEST(Elementwise, ExponentialIsWithinItsErrorAndRightAtTheEdges) {
@@ -119,7 +127,9 @@ TEST(Elementwise, TanhAndSiluAreWithinTheirErrors) {
   auto values = sweep();
   auto capped = values;
   auto silu = values;
+  auto gelu = values;
   const std::vector<float> ones(values.size(), 1.0F);
+  reference().gelu_tanh_mul(gelu.data(), ones.data(), gelu.size());
   reference().softcap(capped.data(), capped.size(), 1.0F);
   reference().silu_mul(silu.data(), ones.data(), silu.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -128,6 +138,10 @@ TEST(Elementwise, TanhAndSiluAreWithinTheirErrors) {
       continue;
     }
     const double x = values[i];
+    if (std::abs(x) < 12) {
+      const double inner = std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x);
+      ASSERT_NEAR(gelu[i], 0.5 * x * (1 + std::tanh(inner)), 3e-7 * std::max(1.0, std::abs(x))) << values[i];
+    }
     ASSERT_NEAR(capped[i], std::tanh(x), 2e-7 * std::fabs(std::tanh(x)) + 1e-45) << x;
     if (x > -80 && std::isfinite(x)) {
       const double expected = x / (1 + std::exp(-x));

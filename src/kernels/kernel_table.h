@@ -121,8 +121,15 @@ struct KernelTable {
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, std::size_t n);
 
+  /// x[i] *= factor.
+  void (*scale)(float* x, std::size_t n, float factor);
+
   /// gate[i] = silu(gate[i]) * up[i], silu(v) = v / (1 + exp(−v)).
   void (*silu_mul)(float* gate, const float* up, std::size_t n);
+
+  /// gate[i] = gelu(gate[i]) * up[i], gelu(v) = v/2 · (1 + tanh(√(2/π) · (v + 0.044715 v³))): the "tanh"
+  /// form.
+  void (*gelu_tanh_mul)(float* gate, const float* up, std::size_t n);
 
   /// x[i] = e^x[i]; results below the smallest normal float32 are 0.
   void (*exp)(float* x, std::size_t n);

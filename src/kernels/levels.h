@@ -18,6 +18,10 @@ constexpr std::size_t attention_row_floats(int value_dim) {
   return kAttentionBlockTokens + 2 * ((static_cast<std::size_t>(value_dim) + 15) / 16 * 16);
 }
 
+/// Of the tanh form of GELU (Hendrycks and Gimpel 2016): √(2/π), and the factor of the cube.
+inline constexpr float kGeluSlope = 0.79788456F;
+inline constexpr float kGeluCubic = 0.044715F;
+
 namespace scalar {
 
 const KernelTable& table();

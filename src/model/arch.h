@@ -1,12 +1,48 @@
-// One function an architecture: from hyper-parameters to the declarative list of layers.
+// The architectures that can be computed: from hyper-parameters to the declarative list of layers. Those
+// after Llama are Llama's list with what differs changed.
 #pragma once
+
+#include <string_view>
 
 #include "model/spec.h"
 
 namespace wring::model {
 
-/// Llama 1 to 3 and everything that shares their graph (SmolLM2, …): pre-norm, rotary, grouped heads, gated
-/// SiLU MLP.
+struct Architecture {
+  std::string_view model_type;         // of config.json
+  std::string_view gguf_architecture;  // general.architecture
+  bool pairs_in_gguf;                  // whether GGUF files order the rows of queries and keys in pairs
+  ModelSpec (*make_spec)(const ModelConfig& config);
+};
+
+/// Errors: kNotSupported naming the model type and those that are supported.
+const Architecture& find_architecture(std::string_view model_type);
+/// By general.architecture; null: not supported. Where several model types share one, the first.
+const Architecture* find_gguf_architecture(std::string_view gguf_architecture);
+/// For messages: "llama, mistral, …", as config.json or as GGUF names them.
+std::string architecture_names(bool gguf);
+
+/// Llama 1 to 3 (and SmolLM2), Mistral, SmolLM3: pre-norm, rotary, grouped heads, gated SiLU MLP; sliding
+/// layers and layers without rotary as the configuration has them.
 ModelSpec make_llama_spec(const ModelConfig& config);
+/// Biases on queries, keys and values.
+ModelSpec make_qwen2_spec(const ModelConfig& config);
+/// Queries and keys are normalized head by head.
+ModelSpec make_qwen3_spec(const ModelConfig& config);
+/// Norms that multiply by 1 + w, before and after each part; scaled embeddings; soft caps.
+ModelSpec make_gemma2_spec(const ModelConfig& config);
+/// Gemma 2 with normalized queries and keys instead of soft caps.
+ModelSpec make_gemma3_spec(const ModelConfig& config);
+/// Norms on what a part adds instead of on what it reads; queries and keys normalized whole.
+ModelSpec make_olmo2_spec(const ModelConfig& config);
+/// OLMo 2's norms, with queries and keys normalized head by head.
+ModelSpec make_exaone4_spec(const ModelConfig& config);
+
+// What the functions above share.
+
+/// The norms of queries and keys, each over a head.
+void add_head_norms(ModelSpec& spec, const ModelConfig& config);
+/// Norms on the outputs of both parts, named post_attention_layernorm and post_feedforward_layernorm.
+void add_output_norms(ModelSpec& spec, const ModelConfig& config);
 
 }  // namespace wring::model

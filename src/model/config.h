@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,17 +16,23 @@ namespace wring::model {
 
 /// Rotary position embedding, as `rope_parameters` (older: rope_theta and rope_scaling) define it.
 struct RopeParameters {
-  std::string rope_type = "default";  // default, linear, llama3
+  std::string rope_type = "default";  // default, linear, llama3, yarn
   double rope_theta = 10000.0;
-  double factor = 1.0;                                // linear, llama3
+  double factor = 1.0;                                // linear, llama3, yarn
   double low_freq_factor = 1.0;                       // llama3
   double high_freq_factor = 4.0;                      // llama3
-  std::int64_t original_max_position_embeddings = 0;  // llama3
+  std::int64_t original_max_position_embeddings = 0;  // llama3, yarn
+  double beta_fast = 32.0, beta_slow = 1.0;           // yarn
+  double attention_factor = 1.0;                      // yarn: multiplies cosine and sine
+  bool truncate = true;                               // yarn: whole-numbered bounds of the ramp
   std::vector<float> freq_divisors;  // GGUF's rope_freqs.weight: one divisor a rotated pair; else empty
 };
 
+/// What a layer's attention sees: all positions before, or the last sliding_window of them.
+enum class LayerType : std::uint8_t { kFullAttention, kSlidingAttention };
+
 struct ModelConfig {
-  std::string model_type;  // "llama"
+  std::string model_type;  // "llama"; text models out of a larger one: "gemma3_text"
   std::int64_t vocab_size = 0;
   std::int64_t hidden_size = 0;
   std::int64_t intermediate_size = 0;
@@ -35,11 +42,19 @@ struct ModelConfig {
   std::int64_t head_dim = 0;
   std::int64_t max_position_embeddings = 0;
   double rms_norm_eps = 0;
-  std::string hidden_act = "silu";
+  std::string hidden_act = "silu";  // silu, gelu_pytorch_tanh
   bool tie_word_embeddings = false;
   bool attention_bias = false;  // q, k, v and o
   bool mlp_bias = false;
+  std::vector<LayerType> layer_types;  // by layer; empty: all see all positions
+  std::vector<bool> rotary_layers;     // by layer: false where attention has no positions (NoPE); empty: none
+  std::int64_t sliding_window = 0;     // positions, the token's own included; 0: none
+  double query_pre_attn_scalar = 0;    // scores are divided by its root; 0: head_dim's
+  double attn_logit_softcapping = 0;   // 0: none
+  double final_logit_softcapping = 0;  // 0: none
+  bool norms_hold_one = false;         // GGUF's form of norms that multiply by 1 + w: the 1 is in the file
   RopeParameters rope;
+  std::optional<RopeParameters> local_rope;  // of sliding layers, where they have their own
   std::vector<std::int32_t>
       eos_token_ids;  // what ends a reply: config.json and generation_config.json together
 };

@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "base/portable_math.h"
+#include "base/utf8.h"
 #include "formats/gguf.h"
+#include "model/arch.h"
 #include "model/config_checks.h"
 
 namespace wring::model {
@@ -15,6 +18,23 @@ double number_in(const formats::GgufReader& file, const std::string& key, double
               file.file());
 }
 
+// llama.cpp sharpens attention by the factor itself; attn_factor is what stands beside that.
+void read_yarn(const formats::GgufReader& file, const std::string& prefix, RopeParameters& rope) {
+  const std::string scaling = prefix + "rope.scaling.";
+  const auto number = [&](const char* name, double fallback, double low, double high) {
+    return number_in(file, scaling + name, file.number_or(scaling + name, fallback), low, high);
+  };
+  rope.rope_type = "yarn";
+  rope.factor = number_in(file, scaling + "factor", file.number(scaling + "factor"), 1e-3, 1e6);
+  rope.original_max_position_embeddings =
+      file.integer_or(scaling + "original_context_length",
+                      file.integer(prefix + "context_length", 1, kMaxContext), 1, kMaxContext);
+  rope.beta_fast = number("yarn_beta_fast", 32, 1e-3, 1e6);
+  rope.beta_slow = number("yarn_beta_slow", 1, 1e-3, 1e6);
+  const double sharpening = rope.factor > 1 ? 0.1 * portable_log(rope.factor) + 1 : 1.0;
+  rope.attention_factor = number("attn_factor", 1, 1e-3, 1e3) * sharpening;
+}
+
 RopeParameters read_rope(const formats::GgufReader& file, const std::string& prefix, std::int64_t head_dim) {
   RopeParameters rope;
   const std::string theta = prefix + "rope.freq_base";
@@ -24,10 +44,12 @@ RopeParameters read_rope(const formats::GgufReader& file, const std::string& pre
     rope.rope_type = "linear";
     const std::string factor = prefix + "rope.scaling.factor";
     rope.factor = number_in(file, factor, file.number(factor), 1e-3, 1e6);
+  } else if (type == "yarn") {
+    read_yarn(file, prefix, rope);
   } else if (type != "none") {
     throw Error(ErrorCode::kNotSupported,
-                fmt::format("{}rope.scaling.type {} is not supported", prefix, type), file.file(),
-                "supported: none, linear, and rope_freqs.weight");
+                fmt::format("{}rope.scaling.type {} is not supported", prefix, printable(type)), file.file(),
+                "supported: none, linear, yarn, and rope_freqs.weight");
   }
   const std::int64_t rotated = file.integer_or(prefix + "rope.dimension_count", head_dim, 1, kMaxSize);
   if (rotated != head_dim) {
@@ -52,17 +74,68 @@ RopeParameters read_rope(const formats::GgufReader& file, const std::string& pre
   return rope;
 }
 
+// What llama.cpp knows of Gemma without being told: activation, query scale, and the local rotary base.
+void read_gemma(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
+  if (!c.model_type.starts_with("gemma")) return;
+  c.hidden_act = "gelu_pytorch_tanh";
+  c.norms_hold_one = true;
+  const bool largest = c.num_hidden_layers == (c.model_type == "gemma2" ? 46 : 62);  // the 27 B models
+  if (largest) c.query_pre_attn_scalar = static_cast<double>(c.hidden_size / c.num_attention_heads);
+  if (c.model_type == "gemma2") {
+    c.attn_logit_softcapping = file.number_or(p + "attn_logit_softcapping", 50);
+    c.final_logit_softcapping = file.number_or(p + "final_logit_softcapping", 30);
+    for (const double cap : {c.attn_logit_softcapping, c.final_logit_softcapping})
+      number_in(file, p + "…_logit_softcapping", cap, 1e-3, 1e6);
+    return;
+  }
+  RopeParameters local;
+  const std::string theta = p + "rope.freq_base_swa";
+  local.rope_theta = number_in(file, theta, file.number_or(theta, 10000.0), 1e-3, 1e12);
+  c.local_rope = local;
+}
+
+// Every how many layers one sees all positions, as llama.cpp has it where a file does not list them; 0: all
+// do.
+std::int64_t full_attention_interval(const ModelConfig& c) {
+  if (c.model_type == "gemma2") return 2;
+  if (c.model_type == "gemma3_text") return 6;
+  if (c.model_type == "exaone4") return 4;
+  return 0;
+}
+
+void read_layers(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
+  const std::int64_t interval = full_attention_interval(c);
+  const std::string window = p + "attention.sliding_window", pattern = window + "_pattern";
+  if (interval > 0) c.sliding_window = file.integer_or(window, 0, 0, kMaxContext);
+  std::vector<bool> slides;
+  if (file.has(pattern)) slides = file.booleans(pattern);
+  if (!slides.empty() && static_cast<std::int64_t>(slides.size()) < c.num_hidden_layers) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} has {} entries for {} layers", pattern, slides.size(), c.num_hidden_layers),
+                file.file());
+  }
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const bool sliding = c.sliding_window > 0 &&
+                         (slides.empty() ? (i + 1) % interval != 0 : slides[static_cast<std::size_t>(i)]);
+    c.layer_types.push_back(sliding ? LayerType::kSlidingAttention : LayerType::kFullAttention);
+    const bool fixed = c.model_type == "smollm3" && (i + 1) % 4 == 0;
+    c.rotary_layers.push_back(!fixed && (c.model_type != "exaone4" || c.sliding_window == 0 || sliding));
+  }
+}
+
 }  // namespace
 
 ModelConfig read_gguf_config(const formats::GgufReader& file) {
   ModelConfig c;
-  c.model_type = file.string("general.architecture");
-  if (c.model_type != "llama") {
+  const std::string& name = file.string("general.architecture");
+  const Architecture* architecture = find_gguf_architecture(name);
+  if (architecture == nullptr) {
     throw Error(ErrorCode::kNotSupported,
-                fmt::format("general.architecture {} is not supported", c.model_type), file.file(),
-                "supported: llama");
+                fmt::format("general.architecture {} is not supported", printable(name)), file.file(),
+                fmt::format("supported: {}", architecture_names(true)));
   }
-  const std::string p = c.model_type + ".";
+  c.model_type = architecture->model_type;
+  const std::string p = name + ".";
   c.hidden_size = file.integer(p + "embedding_length", 1, kMaxSize);
   const formats::TensorInfo* embedding = file.find("token_embd.weight");
   if (embedding == nullptr || embedding->shape.size() != 2) {
@@ -102,6 +175,8 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
   const std::string eps = p + "attention.layer_norm_rms_epsilon";
   c.rms_norm_eps = number_in(file, eps, file.number(eps), 0, 1);
   c.rope = read_rope(file, p, c.head_dim);
+  read_gemma(file, p, c);
+  read_layers(file, p, c);
 
   c.tie_word_embeddings = file.find("output.weight") == nullptr;
   c.attention_bias = file.find("blk.0.attn_q.bias") != nullptr;

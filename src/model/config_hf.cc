@@ -1,12 +1,15 @@
-// Hugging Face's config.json, in today's form (rope_parameters) and in the older one (rope_theta,
-// rope_scaling).
+// Hugging Face's config.json: sizes and what a model type adds to them. Layers and rotary positions have
+// files of their own (config_layers_hf.cc, rope_hf.cc).
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/utf8.h"
 #include "formats/json.h"
+#include "model/arch.h"
 #include "model/config_checks.h"
+#include "model/config_parts_hf.h"
 
 namespace wring::model {
 namespace {
@@ -14,59 +17,9 @@ namespace {
 using formats::json_bool_or;
 using formats::json_int;
 using formats::json_int_or;
-using formats::json_number;
 using formats::json_number_or;
 using formats::json_string_or;
 using nlohmann::json;
-
-bool has_value(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && !found->is_null();
-}
-
-[[noreturn]] void not_supported(std::string_view field, const json& value, std::string_view where,
-                                std::string_view known) {
-  throw Error(ErrorCode::kNotSupported,
-              fmt::format("{} {} is not supported", field, value.dump().substr(0, 80)), std::string(where),
-              fmt::format("supported: {}", known));
-}
-
-RopeParameters read_rope(const json& config, std::string_view where) {
-  RopeParameters rope;
-  const char* key = has_value(config, "rope_parameters") ? "rope_parameters"
-                    : has_value(config, "rope_scaling")  ? "rope_scaling"
-                                                         : nullptr;
-  rope.rope_theta = json_number_or(config, "rope_theta", 10000.0, 1e-3, 1e12, where);
-  if (key == nullptr) return rope;
-  const json& fields = config.at(key);
-  const std::string place = fmt::format("{}, {}", where, key);
-  if (!fields.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", place);
-  rope.rope_theta = json_number_or(fields, "rope_theta", rope.rope_theta, 1e-3, 1e12, place);
-  // "type" is what configurations before 2024 call it.
-  rope.rope_type =
-      json_string_or(fields, "rope_type", json_string_or(fields, "type", "default", place), place);
-  if (json_number_or(fields, "partial_rotary_factor", 1.0, 0, 1, place) != 1.0) {
-    not_supported("partial_rotary_factor", fields.at("partial_rotary_factor"), place, "1");
-  }
-  if (rope.rope_type == "default") return rope;
-  if (rope.rope_type != "linear" && rope.rope_type != "llama3") {
-    not_supported("rope_type", rope.rope_type, place, "default, linear, llama3");
-  }
-  rope.factor = json_number(fields, "factor", 1e-3, 1e6, place);
-  if (rope.rope_type == "llama3") {
-    rope.low_freq_factor = json_number(fields, "low_freq_factor", 1e-6, 1e6, place);
-    rope.high_freq_factor = json_number(fields, "high_freq_factor", 1e-6, 1e6, place);
-    rope.original_max_position_embeddings =
-        json_int(fields, "original_max_position_embeddings", 1, kMaxContext, place);
-    if (rope.high_freq_factor <= rope.low_freq_factor) {
-      throw Error(ErrorCode::kBadInput,
-                  fmt::format("high_freq_factor {} must be above low_freq_factor {}", rope.high_freq_factor,
-                              rope.low_freq_factor),
-                  place);
-    }
-  }
-  return rope;
-}
 
 // One id, a list of ids, or nothing.
 void add_token_ids(const json& object, const char* key, std::int64_t vocab_size, std::string_view where,
@@ -80,6 +33,48 @@ void add_token_ids(const json& object, const char* key, std::int64_t vocab_size,
   }
 }
 
+// What a class of transformers takes where config.json leaves a field out.
+struct Defaults {
+  bool tie_word_embeddings = false;
+  std::int64_t head_dim = 0;  // 0: hidden_size / num_attention_heads
+  double rms_norm_eps = 1e-6;
+  double rope_theta = 10000.0;
+};
+
+Defaults defaults_of(std::string_view model_type) {
+  if (model_type == "qwen3") return {.head_dim = 128};
+  if (model_type == "gemma2") return {.tie_word_embeddings = true, .head_dim = 256};
+  if (model_type == "gemma3_text") return {.tie_word_embeddings = true, .head_dim = 256, .rope_theta = 1e6};
+  if (model_type == "smollm3") return {.tie_word_embeddings = true, .rope_theta = 2e6};
+  if (model_type == "olmo2" || model_type == "exaone4") return {.rms_norm_eps = 1e-5};
+  return {};
+}
+
+// Gemma's configurations have "hidden_activation" and, beside it, a hidden_act of old that is not used.
+std::string read_activation(const json& config, const std::string& where) {
+  const char* key = has_value(config, "hidden_activation") ? "hidden_activation" : "hidden_act";
+  const std::string name = json_string_or(config, key, "silu", where);
+  if (name == "silu" || name == "gelu_pytorch_tanh") return name;
+  throw Error(ErrorCode::kNotSupported, fmt::format("{} {} is not supported", key, printable(name)), where,
+              "supported: silu, gelu_pytorch_tanh");
+}
+
+void read_gemma(const json& config, ModelConfig& c, const std::string& where) {
+  if (!c.model_type.starts_with("gemma")) return;
+  if (has_value(config, "use_bidirectional_attention") && config["use_bidirectional_attention"] != false) {
+    throw Error(ErrorCode::kNotSupported, "use_bidirectional_attention is not supported", where,
+                "a causal text model is expected");
+  }
+  const bool caps = c.model_type == "gemma2";
+  c.query_pre_attn_scalar = json_number_or(config, "query_pre_attn_scalar", 256, 1e-3, 1e9, where);
+  const auto cap = [&](const char* key, double fallback) {
+    const bool off = config.contains(key) && config.at(key).is_null();  // null switches it off
+    return off ? 0.0 : json_number_or(config, key, fallback, 1e-3, 1e6, where);
+  };
+  c.attn_logit_softcapping = cap("attn_logit_softcapping", caps ? 50 : 0);
+  c.final_logit_softcapping = cap("final_logit_softcapping", caps ? 30 : 0);
+}
+
 }  // namespace
 
 ModelConfig read_hf_config(const std::filesystem::path& folder) {
@@ -90,13 +85,13 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
 
   ModelConfig c;
   c.model_type = json_string_or(config, "model_type", "", where);
-  if (c.model_type != "llama") not_supported("model_type", c.model_type, where, "llama");
+  with_context(where, [&] { return &find_architecture(c.model_type); });
+  const Defaults defaults = defaults_of(c.model_type);
   if (has_value(config, "quantization_config")) {
     throw Error(ErrorCode::kNotSupported, "checkpoints with a quantization_config cannot be read yet",
                 where + ", quantization_config", "use the unquantized checkpoint, or a GGUF file");
   }
-  c.hidden_act = json_string_or(config, "hidden_act", "silu", where);
-  if (c.hidden_act != "silu") not_supported("hidden_act", c.hidden_act, where, "silu");
+  c.hidden_act = read_activation(config, where);
 
   c.vocab_size = json_int(config, "vocab_size", 1, kMaxSize, where);
   c.hidden_size = json_int(config, "hidden_size", 1, kMaxSize, where);
@@ -106,15 +101,19 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   c.num_key_value_heads =
       json_int_or(config, "num_key_value_heads", c.num_attention_heads, 1, c.num_attention_heads, where);
   const HeadNames names = {"hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim"};
-  const std::int64_t head_dim = default_head_dim(c, has_value(config, "head_dim"), names, where);
-  c.head_dim = json_int_or(config, "head_dim", head_dim, 1, kMaxHeadDim, where);
+  const bool sized = has_value(config, "head_dim") || defaults.head_dim > 0;
+  const std::int64_t head_dim = default_head_dim(c, sized, names, where);
+  c.head_dim = json_int_or(config, "head_dim", defaults.head_dim > 0 ? defaults.head_dim : head_dim, 1,
+                           kMaxHeadDim, where);
   check_heads(c, names, where);
   c.max_position_embeddings = json_int_or(config, "max_position_embeddings", 2048, 1, kMaxContext, where);
-  c.rms_norm_eps = json_number_or(config, "rms_norm_eps", 1e-6, 0, 1, where);
-  c.tie_word_embeddings = json_bool_or(config, "tie_word_embeddings", false, where);
+  c.rms_norm_eps = json_number_or(config, "rms_norm_eps", defaults.rms_norm_eps, 0, 1, where);
+  c.tie_word_embeddings = json_bool_or(config, "tie_word_embeddings", defaults.tie_word_embeddings, where);
   c.attention_bias = json_bool_or(config, "attention_bias", false, where);
   c.mlp_bias = json_bool_or(config, "mlp_bias", false, where);
-  c.rope = read_rope(config, where);
+  read_gemma(config, c, where);
+  read_layers(config, c, where);
+  read_ropes(config, defaults.rope_theta, c, where);
 
   add_token_ids(config, "eos_token_id", c.vocab_size, where, c.eos_token_ids);
   const std::filesystem::path generation = folder / "generation_config.json";

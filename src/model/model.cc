@@ -55,7 +55,7 @@ struct Model::State {
 void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t columns,
                        int rotary_head_dim) {
   const bool vector = rows == 1;
-  const std::string stored = gguf ? gguf_name(name).value_or(name) : name;
+  const std::string stored = gguf ? gguf_name(spec.model_type, name).value_or(name) : name;
   const TensorInfo* tensor = gguf ? gguf->find(stored) : safetensors->find(stored);
   if (tensor == nullptr) {
     throw Error(ErrorCode::kBadInput, fmt::format("tensor {} is missing", stored), path.string(),
@@ -94,12 +94,9 @@ void Model::State::add_linear(const LinearSpec& linear) {
 void Model::State::load_weights() {
   add(spec.embedding + ".weight", spec.vocab_size, spec.hidden_size);
   for (const LayerSpec& layer : spec.layers) {
-    add(layer.input_norm.name + ".weight", 1, layer.input_norm.size);
-    for (const LinearSpec* l :
-         {&layer.attention.q, &layer.attention.k, &layer.attention.v, &layer.attention.o})
-      add_linear(*l);
-    add(layer.post_attention_norm.name + ".weight", 1, layer.post_attention_norm.size);
-    for (const LinearSpec* l : {&layer.mlp.gate, &layer.mlp.up, &layer.mlp.down}) add_linear(*l);
+    for_each_part(
+        layer, [&](const NormSpec& n) { add(n.name + ".weight", 1, n.size); },
+        [&](const LinearSpec& l, Site) { add_linear(l); });
   }
   add(spec.final_norm.name + ".weight", 1, spec.final_norm.size);
   if (spec.head.name != spec.embedding) add_linear(spec.head);
@@ -208,12 +205,7 @@ std::string Model::content_hash() const {
                             w.paired_head_dim));
     hash.update(w.tensor->data);
   }
-  const ModelConfig& c = state_->config;
-  hash.update(fmt::format("{} heads {}/{} of {} eps {} rope {} theta {} factor {} {} {} {} [{}]",
-                          c.model_type, c.num_attention_heads, c.num_key_value_heads, c.head_dim,
-                          c.rms_norm_eps, c.rope.rope_type, c.rope.rope_theta, c.rope.factor,
-                          c.rope.low_freq_factor, c.rope.high_freq_factor,
-                          c.rope.original_max_position_embeddings, fmt::join(c.rope.freq_divisors, " ")));
+  hash.update(describe(state_->spec));
   return hash.finish_hex();
 }
 

@@ -27,10 +27,10 @@ TEST(Names, EveryWeightOfASpecGoesToGgufAndBack) {
   const Model m = Model::open(data("arch/llama3_rope"));
   std::set<std::string> seen;
   for (const Weight& w : m.weights()) {
-    const auto there = gguf_name(w.name);
+    const auto there = gguf_name("llama", w.name);
     ASSERT_TRUE(there) << w.name;
     EXPECT_TRUE(seen.insert(*there).second) << *there;
-    EXPECT_EQ(hf_name(*there), w.name);
+    EXPECT_EQ(hf_name("llama", *there), w.name);
   }
 }
 
@@ -38,7 +38,7 @@ TEST(Names, UnknownNamesAreNotGuessed) {
   for (const char* name : {"model.layers.0.mlp.router.weight", "model.layers..mlp.down_proj.weight",
                            "model.layers.x.mlp.down_proj.weight", "model.norm", "blk.0.attn_q.weight",
                            "model.layers.0.mlp.down_proj.scale"}) {
-    EXPECT_FALSE(gguf_name(name)) << name;
+    EXPECT_FALSE(gguf_name("llama", name)) << name;
   }
 }
 

@@ -15,17 +15,30 @@ constexpr std::array<Pair, 3> kGlobal = {{
 }};
 
 // Below "model.layers.<i>." and "blk.<i>.".
-constexpr std::array<Pair, 9> kInBlock = {{
+constexpr std::array<Pair, 11> kInBlock = {{
     {"input_layernorm", "attn_norm"},
     {"self_attn.q_proj", "attn_q"},
     {"self_attn.k_proj", "attn_k"},
     {"self_attn.v_proj", "attn_v"},
     {"self_attn.o_proj", "attn_output"},
+    {"self_attn.q_norm", "attn_q_norm"},
+    {"self_attn.k_norm", "attn_k_norm"},
     {"post_attention_layernorm", "ffn_norm"},
     {"mlp.gate_proj", "ffn_gate"},
     {"mlp.up_proj", "ffn_up"},
     {"mlp.down_proj", "ffn_down"},
 }};
+
+// Before the above, where norms stand on what a part adds.
+constexpr std::array<Pair, 3> kOutputNorms = {{
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"pre_feedforward_layernorm", "ffn_norm"},
+    {"post_feedforward_layernorm", "post_ffw_norm"},
+}};
+
+bool has_output_norms(std::string_view model_type) {
+  return model_type.starts_with("gemma") || model_type == "olmo2" || model_type == "exaone4";
+}
 
 constexpr std::string_view kHfBlock = "model.layers.";
 constexpr std::string_view kGgufBlock = "blk.";
@@ -57,10 +70,16 @@ const Pair* find(const std::array<Pair, N>& table, std::string_view stem, bool b
   return nullptr;
 }
 
-std::optional<std::string> translate(std::string_view name, bool from_hf) {
+std::optional<std::string> translate(std::string_view model_type, std::string_view name, bool from_hf) {
   const std::optional<Split> s = split(name, from_hf ? kHfBlock : kGgufBlock);
   if (!s) return std::nullopt;
-  const Pair* pair = s->layer.empty() ? find(kGlobal, s->stem, from_hf) : find(kInBlock, s->stem, from_hf);
+  const Pair* pair = nullptr;
+  if (s->layer.empty()) {
+    pair = find(kGlobal, s->stem, from_hf);
+  } else {
+    if (has_output_norms(model_type)) pair = find(kOutputNorms, s->stem, from_hf);
+    if (pair == nullptr) pair = find(kInBlock, s->stem, from_hf);
+  }
   if (pair == nullptr) return std::nullopt;
   std::string out;
   if (!s->layer.empty()) {
@@ -75,12 +94,12 @@ std::optional<std::string> translate(std::string_view name, bool from_hf) {
 
 }  // namespace
 
-std::optional<std::string> gguf_name(std::string_view hf_name) {
-  return translate(hf_name, true);
+std::optional<std::string> gguf_name(std::string_view model_type, std::string_view hf_name) {
+  return translate(model_type, hf_name, true);
 }
 
-std::optional<std::string> hf_name(std::string_view gguf_name) {
-  return translate(gguf_name, false);
+std::optional<std::string> hf_name(std::string_view model_type, std::string_view gguf_name) {
+  return translate(model_type, gguf_name, false);
 }
 
 }  // namespace wring::model

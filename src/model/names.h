@@ -7,11 +7,11 @@
 
 namespace wring::model {
 
-/// "model.layers.3.mlp.down_proj.weight" → "blk.3.ffn_down.weight"; nothing for a name that the table does
-/// not have.
-std::optional<std::string> gguf_name(std::string_view hf_name);
+/// "model.layers.3.mlp.down_proj.weight" → "blk.3.ffn_down.weight" of a model type; nothing for a name that
+/// the table does not have.
+std::optional<std::string> gguf_name(std::string_view model_type, std::string_view hf_name);
 
 /// The way back.
-std::optional<std::string> hf_name(std::string_view gguf_name);
+std::optional<std::string> hf_name(std::string_view model_type, std::string_view gguf_name);
 
 }  // namespace wring::model

@@ -1,5 +1,7 @@
 #include "model/rope.h"
 
+#include <algorithm>
+#include <cmath>
 #include <numbers>
 
 #include "base/portable_math.h"
@@ -20,6 +22,29 @@ double llama3_frequency(const RopeParameters& rope, double frequency) {
   return (1 - smooth) * frequency / rope.factor + smooth * frequency;
 }
 
+// YaRN's rule (Peng et al. 2023, "YaRN: efficient context window extension"): pairs that turn more than
+// beta_fast times in the original context stay, those that turn less than beta_slow times are stretched by
+// `factor`, with a ramp over the pairs between.
+double yarn_frequency(const RopeParameters& rope, double frequency, std::int64_t pair,
+                      std::int64_t head_dim) {
+  const auto dim = static_cast<double>(head_dim);
+  const auto original = static_cast<double>(rope.original_max_position_embeddings);
+  const auto pair_that_turns = [&](double times) {
+    return dim * portable_log(original / (times * 2 * std::numbers::pi)) /
+           (2 * portable_log(rope.rope_theta));
+  };
+  double low = pair_that_turns(rope.beta_fast), high = pair_that_turns(rope.beta_slow);
+  if (rope.truncate) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, dim - 1);
+  if (low == high) high += 0.001;
+  const double ramp = std::clamp((static_cast<double>(pair) - low) / (high - low), 0.0, 1.0);
+  return frequency / rope.factor * ramp + frequency * (1 - ramp);
+}
+
 }  // namespace
 
 std::vector<float> rope_inverse_frequencies(const RopeParameters& rope, std::int64_t head_dim) {
@@ -30,6 +55,7 @@ std::vector<float> rope_inverse_frequencies(const RopeParameters& rope, std::int
         portable_exp(-2.0 * static_cast<double>(i) / static_cast<double>(head_dim) * log_theta);
     if (rope.rope_type == "linear") frequency /= rope.factor;
     if (rope.rope_type == "llama3") frequency = llama3_frequency(rope, frequency);
+    if (rope.rope_type == "yarn") frequency = yarn_frequency(rope, frequency, i, head_dim);
     if (!rope.freq_divisors.empty())
       frequency /= static_cast<double>(rope.freq_divisors[static_cast<std::size_t>(i)]);
     out.push_back(static_cast<float>(frequency));

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "base/error.h"
+#include <algorithm>
+#include <cmath>
+
 #include "model/arch.h"
 
 namespace wring::model {
@@ -16,20 +18,93 @@ StateSpec state_of(const LayerSpec& layer) {
 }
 
 ModelSpec make_spec(const ModelConfig& config) {
-  if (config.model_type == "llama") return make_llama_spec(config);
-  throw Error(ErrorCode::kNotSupported, fmt::format("model_type {} is not supported", config.model_type));
+  const Architecture& architecture = find_architecture(config.model_type);
+  ModelSpec spec = architecture.make_spec(config);
+  spec.model_type = config.model_type;
+  if (!architecture.pairs_in_gguf) {
+    for (LayerSpec& layer : spec.layers)
+      layer.attention.q.rotary_head_dim = layer.attention.k.rotary_head_dim = 0;
+  }
+  return spec;
+}
+
+std::string describe(const ModelSpec& spec) {
+  std::string out = fmt::format("{} embedding {} scale {} cap {}\n", spec.model_type, spec.embedding,
+                                spec.embedding_scale, spec.logit_softcap);
+  const auto norm = [&](const NormSpec& n) {
+    out += fmt::format("norm {} {} eps {} offset {}\n", n.name, n.size, n.eps, n.weight_offset);
+  };
+  const auto map = [&](const LinearSpec& l) {
+    out += fmt::format("map {} {}x{} bias {}\n", l.name, l.rows, l.columns, l.bias);
+  };
+  for (const LayerSpec& layer : spec.layers) {
+    for_each_part(layer, norm, [&](const LinearSpec& l, Site) { map(l); });
+    const AttentionSpec& a = layer.attention;
+    out += fmt::format("heads {}/{} of {} scale {} cap {} window {} rope {} activation {}\n", a.num_heads,
+                       a.num_kv_heads, a.head_dim, a.scale, a.softcap, a.window, a.rope,
+                       static_cast<int>(layer.mlp.activation));
+  }
+  norm(spec.final_norm);
+  map(spec.head);
+  for (const RopeSpec& rope : spec.ropes) {
+    out += fmt::format("rope {} [{}]\n", rope.magnitude, fmt::join(rope.inverse_frequencies, " "));
+  }
+  return out;
+}
+
+namespace {
+
+bool close(float a, float b) {
+  return std::abs(a - b) <= 1e-4F * std::max(std::abs(a), std::abs(b));
+}
+
+bool same_norm(const std::optional<NormSpec>& a, const std::optional<NormSpec>& b) {
+  if (!a || !b) return !a && !b;
+  return a->name == b->name && a->size == b->size && close(a->eps, b->eps);
+}
+
+bool same_map(const LinearSpec& a, const LinearSpec& b) {
+  return a.name == b.name && a.rows == b.rows && a.columns == b.columns && a.bias == b.bias;
+}
+
+bool same_rope(const ModelSpec& a, int index_a, const ModelSpec& b, int index_b) {
+  if (index_a < 0 || index_b < 0) return index_a == index_b;
+  const RopeSpec &ra = a.ropes[static_cast<std::size_t>(index_a)],
+                 &rb = b.ropes[static_cast<std::size_t>(index_b)];
+  return close(ra.magnitude, rb.magnitude) &&
+         std::ranges::equal(ra.inverse_frequencies, rb.inverse_frequencies, close);
+}
+
+bool same_layer(const ModelSpec& model_a, const LayerSpec& a, const ModelSpec& model_b, const LayerSpec& b) {
+  const AttentionSpec &x = a.attention, &y = b.attention;
+  const bool windows = model_a.model_type != model_b.model_type || x.window == y.window;
+  return same_norm(a.mixer_norm, b.mixer_norm) && same_norm(a.mixer_output_norm, b.mixer_output_norm) &&
+         same_norm(a.mlp_norm, b.mlp_norm) && same_norm(a.mlp_output_norm, b.mlp_output_norm) &&
+         same_map(x.q, y.q) && same_map(x.k, y.k) && same_map(x.v, y.v) && same_map(x.o, y.o) &&
+         same_norm(x.q_norm, y.q_norm) && same_norm(x.k_norm, y.k_norm) && x.num_heads == y.num_heads &&
+         x.num_kv_heads == y.num_kv_heads && x.head_dim == y.head_dim && close(x.scale, y.scale) &&
+         close(x.softcap, y.softcap) && windows && same_rope(model_a, x.rope, model_b, y.rope) &&
+         same_map(a.mlp.gate, b.mlp.gate) && same_map(a.mlp.up, b.mlp.up) &&
+         same_map(a.mlp.down, b.mlp.down) && a.mlp.activation == b.mlp.activation;
+}
+
+}  // namespace
+
+bool same_computation(const ModelSpec& a, const ModelSpec& b) {
+  return close(a.embedding_scale, b.embedding_scale) && close(a.logit_softcap, b.logit_softcap) &&
+         same_norm(a.final_norm, b.final_norm) && same_map(a.head, b.head) &&
+         std::ranges::equal(a.layers, b.layers,
+                            [&](const LayerSpec& x, const LayerSpec& y) { return same_layer(a, x, b, y); });
 }
 
 std::vector<LinearUse> block_linears(const ModelSpec& spec) {
   std::vector<LinearUse> uses;
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    const LayerSpec& layer = spec.layers[i];
-    const int n = static_cast<int>(i);
-    for (const LinearSpec* l : {&layer.attention.q, &layer.attention.k, &layer.attention.v})
-      uses.push_back({l, n, Site::kQkv});
-    uses.push_back({&layer.attention.o, n, Site::kO});
-    for (const LinearSpec* l : {&layer.mlp.gate, &layer.mlp.up}) uses.push_back({l, n, Site::kGateUp});
-    uses.push_back({&layer.mlp.down, n, Site::kDown});
+    for_each_part(
+        spec.layers[i], [](const NormSpec&) {},
+        [&](const LinearSpec& l, Site site) {
+          uses.push_back({&l, static_cast<int>(i), site});
+        });
   }
   return uses;
 }

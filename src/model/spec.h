@@ -33,27 +33,62 @@ struct NormSpec {
   float weight_offset = 0;
 };
 
-/// Softmax attention with grouped key/value heads and rotary positions.
+/// Rotary positions: value i of a head is rotated with value i + head_dim / 2.
+struct RopeSpec {
+  std::vector<float> inverse_frequencies;  // radians a position
+  float magnitude = 1.0F;                  // multiplies cosine and sine
+};
+
+/// Softmax attention with grouped key/value heads.
 struct AttentionSpec {
   LinearSpec q, k, v, o;
+  /// Of queries and keys before they are rotated: each `size` values of a row are normalized alone, a head
+  /// (Qwen 3) or the whole projection (OLMo 2).
+  std::optional<NormSpec> q_norm, k_norm;
   int num_heads = 0;
   int num_kv_heads = 0;
   int head_dim = 0;
-  float scale = 0;  // of q · k
+  float scale = 0;    // of q · k
+  float softcap = 0;  // of scores; 0: none
+  int window = 0;     // positions seen, the token's own included; 0: all
+  int rope = 0;       // into ModelSpec::ropes; −1: no positions
 };
 
-/// down(silu(gate x) * up x).
+enum class Activation { kSilu, kGeluTanh };
+
+/// down(activation(gate x) * up x).
 struct MlpSpec {
   LinearSpec gate, up, down;
+  Activation activation = Activation::kSilu;
 };
 
-/// One block: x += mixer(norm(x)); x += mlp(norm(x)).
+/// One block: x += output_norm(mixer(norm(x))); x += output_norm(mlp(norm(x))), norms where there are any.
 struct LayerSpec {
-  NormSpec input_norm;
+  std::optional<NormSpec> mixer_norm, mixer_output_norm;
   AttentionSpec attention;
-  NormSpec post_attention_norm;
+  std::optional<NormSpec> mlp_norm, mlp_output_norm;
   MlpSpec mlp;
 };
+
+/// The norms and linear maps of a block, in the order of computation: f(const NormSpec&), f(const
+/// LinearSpec&, Site).
+template <class Norm, class Map>
+void for_each_part(const LayerSpec& layer, Norm&& norm, Map&& map) {
+  const auto optional_norm = [&](const std::optional<NormSpec>& n) {
+    if (n) norm(*n);
+  };
+  const AttentionSpec& a = layer.attention;
+  optional_norm(layer.mixer_norm);
+  for (const LinearSpec* l : {&a.q, &a.k, &a.v}) map(*l, Site::kQkv);
+  optional_norm(a.q_norm);
+  optional_norm(a.k_norm);
+  map(a.o, Site::kO);
+  optional_norm(layer.mixer_output_norm);
+  optional_norm(layer.mlp_norm);
+  for (const LinearSpec* l : {&layer.mlp.gate, &layer.mlp.up}) map(*l, Site::kGateUp);
+  map(layer.mlp.down, Site::kDown);
+  optional_norm(layer.mlp_output_norm);
+}
 
 /// What a layer keeps a sequence: bytes for each position in pages, and bytes of fixed size.
 struct StateSpec {
@@ -63,18 +98,28 @@ struct StateSpec {
 StateSpec state_of(const LayerSpec& layer);
 
 struct ModelSpec {
-  std::string embedding;  // name without ".weight": (vocab_size, hidden_size)
+  std::string model_type;  // whose tensor names are meant (names.h)
+  std::string embedding;   // name without ".weight": (vocab_size, hidden_size)
+  float embedding_scale = 1.0F;
   std::int64_t vocab_size = 0;
   std::int64_t hidden_size = 0;
   std::vector<LayerSpec> layers;
   NormSpec final_norm;
-  LinearSpec head;                              // its name is the embedding's where the two are tied
-  std::vector<float> rope_inverse_frequencies;  // (head_dim / 2), radians a position
-  float rope_magnitude = 1.0F;                  // multiplies cosine and sine
+  LinearSpec head;          // its name is the embedding's where the two are tied
+  float logit_softcap = 0;  // 0: none
+  std::vector<RopeSpec> ropes;
 };
 
 /// The spec of a model; errors: kNotSupported for an unknown model_type.
 ModelSpec make_spec(const ModelConfig& config);
+
+/// All that the computation depends on besides weights, as text: equal for equal specs.
+std::string describe(const ModelSpec& spec);
+
+/// Whether two specs compute the same of the same weights, up to float32 rounding of numbers and up to the
+/// form of norms (1 + w, or w with the 1 in it). Sliding windows of model types that share Llama's GGUF form
+/// are passed over: it has none.
+bool same_computation(const ModelSpec& a, const ModelSpec& b);
 
 /// A linear map with its place: what quantizers and calibration walk over.
 struct LinearUse {

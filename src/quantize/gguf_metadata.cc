@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
+#include "model/arch.h"
 #include "model/rope.h"
 #include "quantize/gguf_tokenizer.h"
 #include "quantize/plan.h"
@@ -33,7 +34,8 @@ bool describes_weights(std::string_view key) {
 }
 
 void add_general(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type) {
-  writer.add_string("general.architecture", model.config().model_type);
+  writer.add_string("general.architecture",
+                    model::find_architecture(model.config().model_type).gguf_architecture);
   if (model.gguf() != nullptr) {
     for (const auto& [key, entry] : model.gguf()->metadata()) {
       if (key.starts_with("general.") && !describes_weights(key)) writer.add_entry(key, entry);
@@ -45,8 +47,23 @@ void add_general(formats::GgufWriter& writer, const model::Model& model, formats
   if (!formats::is_plain_float(type)) writer.add_u32("general.quantization_version", kQuantizationVersion);
 }
 
+void add_windows_and_caps(formats::GgufWriter& writer, const model::ModelConfig& c, const std::string& p) {
+  if (c.sliding_window > 0) {
+    writer.add_u32(p + "attention.sliding_window", u32(c.sliding_window));
+    std::vector<bool> slides;
+    for (const model::LayerType type : c.layer_types)
+      slides.push_back(type == model::LayerType::kSlidingAttention);
+    writer.add_bools(p + "attention.sliding_window_pattern", slides);
+  }
+  if (c.attn_logit_softcapping > 0)
+    writer.add_f32(p + "attn_logit_softcapping", static_cast<float>(c.attn_logit_softcapping));
+  if (c.final_logit_softcapping > 0)
+    writer.add_f32(p + "final_logit_softcapping", static_cast<float>(c.final_logit_softcapping));
+  if (c.local_rope) writer.add_f32(p + "rope.freq_base_swa", static_cast<float>(c.local_rope->rope_theta));
+}
+
 void add_architecture(formats::GgufWriter& writer, const model::ModelConfig& c) {
-  const std::string p = c.model_type + ".";
+  const std::string p = std::string(model::find_architecture(c.model_type).gguf_architecture) + ".";
   writer.add_u32(p + "block_count", u32(c.num_hidden_layers));
   writer.add_u32(p + "context_length", u32(c.max_position_embeddings));
   writer.add_u32(p + "embedding_length", u32(c.hidden_size));
@@ -62,7 +79,15 @@ void add_architecture(formats::GgufWriter& writer, const model::ModelConfig& c) 
     writer.add_string(p + "rope.scaling.type", "linear");
     writer.add_f32(p + "rope.scaling.factor", static_cast<float>(c.rope.factor));
   }
+  if (c.rope.rope_type == "yarn") {
+    writer.add_string(p + "rope.scaling.type", "yarn");
+    writer.add_f32(p + "rope.scaling.factor", static_cast<float>(c.rope.factor));
+    writer.add_u32(p + "rope.scaling.original_context_length", u32(c.rope.original_max_position_embeddings));
+    writer.add_f32(p + "rope.scaling.yarn_beta_fast", static_cast<float>(c.rope.beta_fast));
+    writer.add_f32(p + "rope.scaling.yarn_beta_slow", static_cast<float>(c.rope.beta_slow));
+  }
   writer.add_u32(p + "vocab_size", u32(c.vocab_size));
+  if (c.model_type != "mistral") add_windows_and_caps(writer, c, p);
 }
 
 void add_imatrix_source(formats::GgufWriter& writer, const formats::Imatrix& imatrix) {
@@ -81,7 +106,15 @@ std::optional<std::string> add_gguf_metadata(formats::GgufWriter& writer, const 
   add_general(writer, model, type);
   add_architecture(writer, model.config());
   if (imatrix != nullptr) add_imatrix_source(writer, *imatrix);
-  if (model.gguf() == nullptr) return add_tokenizer_from_hf(writer, model.path(), model.config());
+  if (model.gguf() == nullptr) {
+    std::optional<std::string> warning = add_tokenizer_from_hf(writer, model.path(), model.config());
+    if (model.config().model_type == "mistral" && model.config().sliding_window > 0 && !warning) {
+      warning = fmt::format(
+          "GGUF has no sliding window for mistral: a text of more than {} tokens is computed otherwise",
+          model.config().sliding_window);
+    }
+    return warning;
+  }
   for (const auto& [key, entry] : model.gguf()->metadata()) {
     if (key.starts_with("tokenizer.")) writer.add_entry(key, entry);
   }

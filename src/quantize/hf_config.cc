@@ -48,6 +48,11 @@ Json scaling_of_divisors(const model::ModelConfig& config, const std::string& fi
 
 Json config_of_gguf(const model::Model& model) {
   const model::ModelConfig& c = model.config();
+  if (c.model_type != "llama" || c.rope.rope_type == "yarn") {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("a config.json of {} is not written from GGUF yet", c.model_type),
+                model.gguf()->file(), "convert to gguf instead");
+  }
   Json out = {{"architectures", {"LlamaForCausalLM"}},
               {"model_type", c.model_type},
               {"vocab_size", c.vocab_size},

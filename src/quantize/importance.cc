@@ -79,7 +79,8 @@ formats::Imatrix ImportanceCollector::result() const {
       entry.sum_squares.push_back(narrow);
     }
     entry.counts = {static_cast<float>(sums.total_tokens)};
-    imatrix.entries.emplace(model::gguf_name(use.linear->name + ".weight").value(), std::move(entry));
+    imatrix.entries.emplace(model::gguf_name(spec_->model_type, use.linear->name + ".weight").value(),
+                            std::move(entry));
   }
   return imatrix;
 }

@@ -34,8 +34,8 @@ bool matches_glob(std::string_view pattern, std::string_view text) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-bool matches(const KeepRule& rule, const std::string& hf_name) {
-  for (const std::string& name : {hf_name, model::gguf_name(hf_name).value_or(hf_name)}) {
+bool matches(const KeepRule& rule, std::string_view model_type, const std::string& hf_name) {
+  for (const std::string& name : {hf_name, model::gguf_name(model_type, hf_name).value_or(hf_name)}) {
     if (matches_glob(rule.pattern, name)) return true;
     if (matches_glob(rule.pattern, std::string_view(name).substr(0, name.rfind('.')))) return true;
   }
@@ -60,16 +60,16 @@ void add_linear(std::vector<PlannedTensor>& out, const model::LinearSpec& linear
 std::vector<PlannedTensor> tensors_of(const model::ModelSpec& spec) {
   std::vector<PlannedTensor> out;
   out.push_back(matrix(spec.embedding, TensorRole::kEmbedding, spec.vocab_size, spec.hidden_size, 0));
+  const auto add_norm = [&](const model::NormSpec& norm) {
+    out.push_back(vector(norm.name + ".weight", norm.size));
+    out.back().added_in_gguf = norm.weight_offset;
+  };
   for (const model::LayerSpec& layer : spec.layers) {
-    const model::AttentionSpec& a = layer.attention;
-    out.push_back(vector(layer.input_norm.name + ".weight", layer.input_norm.size));
-    for (const model::LinearSpec* l : {&a.q, &a.k, &a.v, &a.o}) add_linear(out, *l, TensorRole::kBlockMatrix);
-    out.push_back(vector(layer.post_attention_norm.name + ".weight", layer.post_attention_norm.size));
-    for (const model::LinearSpec* l : {&layer.mlp.gate, &layer.mlp.up, &layer.mlp.down}) {
-      add_linear(out, *l, TensorRole::kBlockMatrix);
-    }
+    model::for_each_part(layer, add_norm, [&](const model::LinearSpec& l, model::Site) {
+      add_linear(out, l, TensorRole::kBlockMatrix);
+    });
   }
-  out.push_back(vector(spec.final_norm.name + ".weight", spec.final_norm.size));
+  add_norm(spec.final_norm);
   if (spec.head.name != spec.embedding) add_linear(out, spec.head, TensorRole::kHead);
   return out;
 }
@@ -220,7 +220,7 @@ QuantPlan make_plan(const model::ModelSpec& spec, const Recipe& recipe, const Pl
       }
     }
     for (std::size_t i = 0; i < options.keep.size(); ++i) {
-      if (!matches(options.keep[i], t.name)) continue;
+      if (!matches(options.keep[i], spec.model_type, t.name)) continue;
       rule_used[i] = true;
       t.asked = options.keep[i].type;
       t.reason = fmt::format("--keep {}", options.keep[i].pattern);

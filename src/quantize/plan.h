@@ -44,6 +44,7 @@ struct PlannedTensor {
   std::int64_t rows = 1, columns = 0;
   int rotary_head_dim =
       0;  // > 0: rows (of a vector: elements) are rotary heads, in pairs order in GGUF files
+  float added_in_gguf = 0;  // to each value of a norm that multiplies by 1 + w
   formats::QuantType asked = formats::QuantType::kF32;
   formats::QuantType used = formats::QuantType::kF32;
   std::string reason;  // why used is not asked, or why asked is not the recipe's type; else empty

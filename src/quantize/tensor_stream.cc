@@ -134,13 +134,13 @@ std::vector<float> largest_magnitudes(const model::Model& model, const QuantPlan
 }
 
 TensorReport stream_tensor(const model::Model& model, const PlannedTensor& planned,
-                           std::span<const float> importance, bool pairs_order, ThreadPool& pool,
+                           std::span<const float> importance, bool gguf_form, ThreadPool& pool,
                            const ByteSink& sink, ProgressSink& progress) {
   const Weight& weight = model.weight(planned.name);
   check_readable(weight);
   const std::size_t rows = to_size(weight.rows), columns = to_size(weight.columns);
   const RowQuantizer quantizer(planned.used, columns, importance);
-  const bool reorder = pairs_order && planned.rotary_head_dim > 0;
+  const bool reorder = gguf_form && planned.rotary_head_dim > 0;
   const bool vector = planned.role == TensorRole::kVector;
 
   // Whole heads a chunk, so that the rows of a head stay in one.
@@ -162,6 +162,9 @@ TensorReport stream_tensor(const model::Model& model, const PlannedTensor& plann
       auto& [x, back] = buffers[to_size(worker)];
       for (std::size_t i = begin; i < end; ++i) {
         read_row(model, planned, weight, first + i, x.data());
+        if (gguf_form && planned.added_in_gguf != 0) {
+          for (float& value : x) value += planned.added_in_gguf;
+        }
         if (reorder && vector) {
           for (std::size_t j = 0; j < columns; ++j) {
             back[to_size(model::paired_row(static_cast<std::int64_t>(j), planned.rotary_head_dim))] = x[j];

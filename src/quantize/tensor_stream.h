@@ -52,10 +52,11 @@ std::vector<float> largest_magnitudes(const model::Model& model, const QuantPlan
 /// Where finished bytes go, in order.
 using ByteSink = std::function<void(std::span<const std::byte>)>;
 
-/// Puts one tensor into its planned type. `importance`: empty, or one value a column. `pairs_order`: rotary
-/// heads are written in GGUF's order. Errors: kCancelled between chunks, and the sink's.
+/// Puts one tensor into its planned type. `importance`: empty, or one value a column. `gguf_form`: rotary
+/// heads are written in GGUF's order, norms with the 1 that they multiply by. Errors: kCancelled between
+/// chunks, and the sink's.
 TensorReport stream_tensor(const model::Model& model, const PlannedTensor& planned,
-                           std::span<const float> importance, bool pairs_order, ThreadPool& pool,
+                           std::span<const float> importance, bool gguf_form, ThreadPool& pool,
                            const ByteSink& sink, ProgressSink& progress);
 
 }  // namespace wring::quantize

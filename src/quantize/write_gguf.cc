@@ -20,18 +20,18 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kRopeFreqs = "rope_freqs.weight";
 
-std::string gguf_name_of(const PlannedTensor& tensor) {
-  const std::optional<std::string> name = model::gguf_name(tensor.name);
+std::string gguf_name_of(const model::Model& model, const PlannedTensor& tensor) {
+  const std::optional<std::string> name = model::gguf_name(model.spec().model_type, tensor.name);
   if (!name) throw Error(ErrorCode::kInternal, fmt::format("{} has no name in GGUF", tensor.name));
   return *name;
 }
 
 /// The importance of a tensor's columns: empty where the plan has none or the type has no use for it.
 /// Embedding and head may lack an entry, as llama.cpp's imatrix files do.
-std::span<const float> importance_of(const QuantPlan& plan, const PlannedTensor& tensor,
-                                     const formats::Imatrix* imatrix) {
+std::span<const float> importance_of(const model::Model& model, const QuantPlan& plan,
+                                     const PlannedTensor& tensor, const formats::Imatrix* imatrix) {
   if (!plan.importance || tensor.role == TensorRole::kVector || !uses_importance(tensor.used)) return {};
-  const std::string name = gguf_name_of(tensor);
+  const std::string name = gguf_name_of(model, tensor);
   const auto found = imatrix->entries.find(name);
   if (found == imatrix->entries.end()) {
     if (tensor.role != TensorRole::kBlockMatrix) return {};
@@ -59,7 +59,8 @@ formats::QuantType main_type(const QuantPlan& plan) {
   return best;
 }
 
-void check_arguments(const QuantPlan& plan, const formats::Imatrix* imatrix, const fs::path& out) {
+void check_arguments(const model::Model& model, const QuantPlan& plan, const formats::Imatrix* imatrix,
+                     const fs::path& out) {
   if (!plan.settled) throw Error(ErrorCode::kInternal, "the plan is not settled");
   if (out.extension() != ".gguf") {
     throw Error(ErrorCode::kUsage, fmt::format("the output of recipe {} must end in .gguf", plan.recipe),
@@ -69,14 +70,27 @@ void check_arguments(const QuantPlan& plan, const formats::Imatrix* imatrix, con
     throw Error(ErrorCode::kUsage, fmt::format("recipe {} needs an importance matrix", plan.recipe), {},
                 "give --imatrix FILE, or --calibration texts to make one");
   }
-  for (const PlannedTensor& t : plan.tensors) importance_of(plan, t, imatrix);
+  for (const PlannedTensor& t : plan.tensors) importance_of(model, plan, t, imatrix);
+}
+
+/// Metadata cannot say everything that a config.json can (llama.cpp fixes some of it in its code): what is
+/// read back from the file must be what the model computes.
+void refuse_another_computation(const model::Model& model, const formats::GgufReader& written) {
+  const model::ModelConfig read = model::read_gguf_config(written);
+  if (model::same_computation(model.spec(), model::make_spec(read))) return;
+  throw Error(
+      ErrorCode::kNotSupported,
+      fmt::format("GGUF cannot say what this {} model computes: read back, its layers, scales or rotary "
+                  "positions are others",
+                  model.config().model_type),
+      model.path().string(), "convert to hf instead");
 }
 
 }  // namespace
 
 QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, const formats::Imatrix* imatrix,
                           const fs::path& out, ThreadPool& pool, ProgressSink& progress) {
-  check_arguments(plan, imatrix, out);
+  check_arguments(model, plan, imatrix, out);
   const auto start = std::chrono::steady_clock::now();
   formats::GgufWriter writer(out);
   QuantizeReport report;
@@ -87,7 +101,7 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
     const std::array<std::uint64_t, 1> shape = {divisors.size()};
     writer.declare(kRopeFreqs, formats::QuantType::kF32, shape);
   }
-  for (const PlannedTensor& t : plan.tensors) writer.declare(gguf_name_of(t), t.used, t.shape());
+  for (const PlannedTensor& t : plan.tensors) writer.declare(gguf_name_of(model, t), t.used, t.shape());
   writer.begin_data();
   writer.write(std::as_bytes(std::span(divisors)));
 
@@ -95,10 +109,13 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   for (const PlannedTensor& t : plan.tensors) {
     progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
     report.tensors.push_back(
-        stream_tensor(model, t, importance_of(plan, t, imatrix), true, pool, sink, progress));
+        stream_tensor(model, t, importance_of(model, plan, t, imatrix), true, pool, sink, progress));
   }
   progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
-  writer.commit([&](const formats::GgufReader& written) { report.file_bytes = written.file_bytes(); });
+  writer.commit([&](const formats::GgufReader& written) {
+    report.file_bytes = written.file_bytes();
+    refuse_another_computation(model, written);
+  });
   report.relative_error = block_matrix_error(report.tensors);
   report.weighted_error = block_matrix_weighted_error(report.tensors);
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -61,8 +61,8 @@ TEST_P(ConvertedFixture, HasTheSameWeightsAndRotaryFrequencies) {
     if (w.name.ends_with(".bias")) continue;  // the next test
     EXPECT_EQ(values_of(written, w.name), values_of(source, w.name)) << w.name;
   }
-  const std::vector<float>&a = source.spec().rope_inverse_frequencies,
-        &b = written.spec().rope_inverse_frequencies;
+  const std::vector<float>&a = source.spec().ropes[0].inverse_frequencies,
+        &b = written.spec().ropes[0].inverse_frequencies;
   ASSERT_EQ(a.size(), b.size());
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_FLOAT_EQ(a[i], b[i]) << i;
   EXPECT_EQ(written.config().max_position_embeddings, source.config().max_position_embeddings);
@@ -231,7 +231,7 @@ TEST(WriteGguf, ImportanceMustFitTheModel) {
 
   formats::Imatrix imatrix;
   for (const model::LinearUse& use : model::block_linears(source.spec())) {
-    imatrix.entries[*model::gguf_name(use.linear->name + ".weight")] = {
+    imatrix.entries[*model::gguf_name("llama", use.linear->name + ".weight")] = {
         std::vector<float>(static_cast<std::size_t>(use.linear->columns), 1.0F), {10}};
   }
   auto broken = imatrix;

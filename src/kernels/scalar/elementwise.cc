@@ -47,12 +47,24 @@ void add(float* x, const float* y, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) x[i] += y[i];
 }
 
+void scale(float* x, std::size_t n, float factor) {
+  for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
 void silu_mul(float* gate, const float* up, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) gate[i] = gate[i] / (1.0F + exp_f32(-gate[i])) * up[i];
 }
 
 void exp(float* x, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) x[i] = exp_f32(x[i]);
+}
+
+void gelu_tanh_mul(float* gate, const float* up, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const float v = gate[i];
+    const float inner = kGeluSlope * (v + kGeluCubic * (v * v * v));
+    gate[i] = 0.5F * v * (1.0F + tanh_f32(inner)) * up[i];
+  }
 }
 
 void softcap(float* x, std::size_t n, float cap) {

@@ -17,7 +17,9 @@ void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t
                    std::size_t tokens, float* y, std::size_t y_stride);
 void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y);
 void add(float* x, const float* y, std::size_t n);
+void scale(float* x, std::size_t n, float factor);
 void silu_mul(float* gate, const float* up, std::size_t n);
+void gelu_tanh_mul(float* gate, const float* up, std::size_t n);
 void exp(float* x, std::size_t n);
 void softcap(float* x, std::size_t n, float cap);
 void rope_half(float* x, const float* cosine, const float* sine, std::size_t half);

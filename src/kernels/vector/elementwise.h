@@ -66,12 +66,27 @@ struct Elementwise {
     each(n, [&](std::size_t i, auto at) { at.store(x + i, V::add(at.load(x + i), at.load(y + i))); });
   }
 
+  static void scale(float* x, std::size_t n, float factor) {
+    const F f = V::set(factor);
+    each(n, [&](std::size_t i, auto at) { at.store(x + i, V::mul(at.load(x + i), f)); });
+  }
+
   static void silu_mul(float* gate, const float* up, std::size_t n) {
     const F one = V::set(1.0F);
     each(n, [&](std::size_t i, auto at) {
       const F v = at.load(gate + i);
       const F silu = V::div(v, V::add(one, Math<V>::exp(V::negate(v))));
       at.store(gate + i, V::mul(silu, at.load(up + i)));
+    });
+  }
+
+  static void gelu_tanh_mul(float* gate, const float* up, std::size_t n) {
+    const F one = V::set(1.0F), half = V::set(0.5F), slope = V::set(kGeluSlope), cubic = V::set(kGeluCubic);
+    each(n, [&](std::size_t i, auto at) {
+      const F v = at.load(gate + i);
+      const F inner = V::mul(slope, V::add(v, V::mul(cubic, V::mul(V::mul(v, v), v))));
+      const F gelu = V::mul(V::mul(half, v), V::add(one, Math<V>::tanh(inner)));
+      at.store(gate + i, V::mul(gelu, at.load(up + i)));
     });
   }
 

@@ -1,0 +1,27 @@
+// The parts that read_hf_config is made of.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/config.h"
+
+namespace wring::model {
+
+/// Whether a field is there and not null.
+inline bool has_value(const nlohmann::json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && !found->is_null();
+}
+
+/// Fills layer_types, rotary_layers and sliding_window for config.num_hidden_layers layers: from the lists of
+/// today's files, or by the rules of the model type where a file has none. Errors: kBadInput for a list of
+/// another length; kNotSupported naming a type of layer.
+void read_layers(const nlohmann::json& json, ModelConfig& config, const std::string& where);
+
+/// Fills rope and local_rope: from rope_parameters, or from rope_theta and rope_scaling of files before 2026.
+/// Needs max_position_embeddings and head_dim. Errors: kBadInput and kNotSupported naming field and value.
+void read_ropes(const nlohmann::json& json, double default_theta, ModelConfig& config,
+                const std::string& where);
+
+}  // namespace wring::model

@@ -1,0 +1,109 @@
+// Rotary parameters of config.json, in today's form (rope_parameters, of each type of layer where they
+// differ) and in the older one (rope_theta, rope_scaling). Source: modeling_rope_utils.py of transformers.
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/portable_math.h"
+#include "base/utf8.h"
+#include "formats/json.h"
+#include "model/config_checks.h"
+#include "model/config_parts_hf.h"
+
+namespace wring::model {
+namespace {
+
+using formats::json_int;
+using formats::json_int_or;
+using formats::json_number;
+using formats::json_number_or;
+using formats::json_string_or;
+using nlohmann::json;
+
+/// YaRN's "mscale": how much attention is sharpened for a context stretched by `factor`.
+double sharpening(double factor, double mscale) {
+  return factor <= 1 ? 1.0 : 0.1 * mscale * portable_log(factor) + 1.0;
+}
+
+void read_llama3(const json& fields, RopeParameters& rope, const std::string& place) {
+  rope.low_freq_factor = json_number(fields, "low_freq_factor", 1e-6, 1e6, place);
+  rope.high_freq_factor = json_number(fields, "high_freq_factor", 1e-6, 1e6, place);
+  rope.original_max_position_embeddings =
+      json_int(fields, "original_max_position_embeddings", 1, kMaxContext, place);
+  if (rope.high_freq_factor <= rope.low_freq_factor) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("high_freq_factor {} must be above low_freq_factor {}", rope.high_freq_factor,
+                            rope.low_freq_factor),
+                place);
+  }
+}
+
+void read_yarn(const json& fields, std::int64_t context, RopeParameters& rope, const std::string& place) {
+  rope.original_max_position_embeddings =
+      json_int_or(fields, "original_max_position_embeddings", context, 1, kMaxContext, place);
+  rope.beta_fast = json_number_or(fields, "beta_fast", 32, 1e-3, 1e6, place);
+  rope.beta_slow = json_number_or(fields, "beta_slow", 1, 1e-3, 1e6, place);
+  rope.truncate = formats::json_bool_or(fields, "truncate", true, place);
+  const double mscale = json_number_or(fields, "mscale", 0, 0, 1e3, place);
+  const double all_dims = json_number_or(fields, "mscale_all_dim", 0, 0, 1e3, place);
+  const double factor = mscale > 0 && all_dims > 0
+                            ? sharpening(rope.factor, mscale) / sharpening(rope.factor, all_dims)
+                            : sharpening(rope.factor, 1);
+  rope.attention_factor = json_number_or(fields, "attention_factor", factor, 1e-3, 1e3, place);
+}
+
+/// None of the model types here rotates a part of a head only.
+void refuse_partial_rotary(const json& fields, const std::string& place) {
+  const double part = json_number_or(fields, "partial_rotary_factor", 1, 0, 1, place);
+  if (part == 1) return;
+  throw Error(ErrorCode::kNotSupported, fmt::format("partial_rotary_factor {} is not supported", part), place,
+              "supported: 1");
+}
+
+/// `fields`: rope_parameters or rope_scaling; `rope`: what the configuration itself says.
+RopeParameters read_rope(const json& fields, RopeParameters rope, const ModelConfig& c,
+                         const std::string& place) {
+  if (!fields.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", place);
+  rope.rope_theta = json_number_or(fields, "rope_theta", rope.rope_theta, 1e-3, 1e12, place);
+  refuse_partial_rotary(fields, place);
+  // "type" is what configurations before 2024 call it.
+  rope.rope_type =
+      json_string_or(fields, "rope_type", json_string_or(fields, "type", "default", place), place);
+  if (rope.rope_type == "default") return rope;
+  if (rope.rope_type != "linear" && rope.rope_type != "llama3" && rope.rope_type != "yarn") {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("rope_type {} is not supported", printable(rope.rope_type)), place,
+                "supported: default, linear, llama3, yarn");
+  }
+  rope.factor = json_number(fields, "factor", 1e-3, 1e6, place);
+  if (rope.rope_type == "llama3") read_llama3(fields, rope, place);
+  if (rope.rope_type == "yarn") read_yarn(fields, c.max_position_embeddings, rope, place);
+  return rope;
+}
+
+}  // namespace
+
+void read_ropes(const json& config, double default_theta, ModelConfig& c, const std::string& where) {
+  RopeParameters base;
+  base.rope_theta = json_number_or(config, "rope_theta", default_theta, 1e-3, 1e12, where);
+  refuse_partial_rotary(config, where);
+  const char* key = has_value(config, "rope_parameters") ? "rope_parameters"
+                    : has_value(config, "rope_scaling")  ? "rope_scaling"
+                                                         : nullptr;
+  const std::string place = fmt::format("{}, {}", where, key == nullptr ? "" : key);
+  const bool by_layer_type =
+      key != nullptr && config.at(key).is_object() &&
+      (config.at(key).contains("full_attention") || config.at(key).contains("sliding_attention"));
+  if (by_layer_type) {
+    c.rope = read_rope(config.at(key).value("full_attention", json()), base, c, place + ".full_attention");
+    c.local_rope =
+        read_rope(config.at(key).value("sliding_attention", json()), base, c, place + ".sliding_attention");
+    return;
+  }
+  c.rope = key == nullptr ? base : read_rope(config.at(key), base, c, place);
+  if (c.model_type == "gemma3_text") {
+    c.local_rope = base;
+    c.local_rope->rope_theta = json_number_or(config, "rope_local_base_freq", 10000, 1e-3, 1e12, where);
+  }
+}
+
+}  // namespace wring::model
