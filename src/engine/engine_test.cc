@@ -100,7 +100,19 @@ TEST_P(Golden, GreedyRepliesAreTheReferences) {
   EXPECT_EQ(got, std::vector<TokenId>(ids.begin() + 16, ids.end()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Llama, Golden, ::testing::Values("llama", "llama3_rope", "llama_linear_rope"));
+TEST_P(Golden, TheOlderConfigurationSaysTheSame) {
+  const std::filesystem::path folder = data(std::string("arch/") + GetParam());
+  std::string name = (std::filesystem::temp_directory_path() / "wring_older_XXXXXX").string();
+  const std::filesystem::path older = mkdtemp(name.data());
+  std::filesystem::copy_file(folder / "config_legacy.json", older / "config.json");
+  EXPECT_EQ(model::describe(model::make_spec(model::read_hf_config(older))),
+            model::describe(model::make_spec(model::read_hf_config(folder))));
+  std::filesystem::remove_all(older);
+}
+
+INSTANTIATE_TEST_SUITE_P(Architectures, Golden,
+                         ::testing::Values("llama", "llama3_rope", "llama_linear_rope", "qwen2", "gemma2",
+                                           "gemma3", "olmo2", "exaone4"));
 
 TEST(Engine, AGgufCopyComputesTheSameBits) {
   const model::Model hf = model::Model::open(data("arch/llama")),
@@ -108,6 +120,18 @@ TEST(Engine, AGgufCopyComputesTheSameBits) {
   Engine a(hf, {}), b(gguf, {});
   const std::vector<TokenId> ids = {5, 9, 200, 17, 3, 319, 0, 44};
   EXPECT_EQ(all_logits(a, ids, {8}), all_logits(b, ids, {8}));
+}
+
+// Windows, soft caps, layers without positions and norms of every kind in chunks of every size.
+TEST_P(Golden, ChunksAndThreadsDoNotMatter) {
+  const model::Model m = model::Model::open(data(std::string("arch/") + GetParam()));
+  std::vector<TokenId> ids;
+  for (int i = 0; i < 150; ++i) ids.push_back((i * 7919 + i * i) % 320);
+  Engine engine(m, {.threads = 2}), one(m, {.threads = 1});
+  const std::vector<float> whole = all_logits(engine, ids, {512});
+  for (const std::vector<std::size_t>& chunks : {std::vector<std::size_t>{1}, {7}, {64}, {3, 130, 1}}) {
+    EXPECT_EQ(all_logits(one, ids, chunks), whole) << chunks[0];
+  }
 }
 
 class Invariance : public ::testing::Test {

@@ -88,7 +88,6 @@ class GgufReader {
   std::string string_or(std::string_view key, std::string_view fallback) const;
   const std::vector<std::string>& strings(std::string_view key) const;  // array of strings
   std::vector<std::int64_t> integers(std::string_view key) const;       // array of any integer kind
-  const std::vector<bool>& booleans(std::string_view key) const;        // array of booleans
   const std::vector<double>& numbers(std::string_view key) const;       // array of floats, all finite
 
   /// "m.gguf", for messages.
@@ -114,7 +113,6 @@ class GgufWriter {
   void add_f32(std::string_view key, float value);
   void add_bool(std::string_view key, bool value);
   void add_strings(std::string_view key, std::span<const std::string> values);
-  void add_bools(std::string_view key, const std::vector<bool>& values);
   void add_i32s(std::string_view key, std::span<const std::int32_t> values);
   void add_f32s(std::string_view key, std::span<const float> values);
   /// Copies a value read from another file, stored as it was there. Keys about that file's own layout

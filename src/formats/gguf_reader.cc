@@ -202,10 +202,6 @@ std::vector<std::int64_t> GgufReader::integers(std::string_view key) const {
   return out;
 }
 
-const std::vector<bool>& GgufReader::booleans(std::string_view key) const {
-  return state_->as<std::vector<bool>>(key, "an array of booleans");
-}
-
 const std::vector<double>& GgufReader::numbers(std::string_view key) const {
   const auto& values = state_->as<std::vector<double>>(key, "an array of numbers");
   if (!std::ranges::all_of(values, [](double v) { return std::isfinite(v); })) {

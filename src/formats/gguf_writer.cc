@@ -179,10 +179,6 @@ void GgufWriter::add_i32s(std::string_view key, std::span<const std::int32_t> va
   state_->add(key, GgufKind::kI32, std::vector<std::int64_t>(values.begin(), values.end()));
 }
 
-void GgufWriter::add_bools(std::string_view key, const std::vector<bool>& values) {
-  state_->add(key, GgufKind::kBool, values);
-}
-
 void GgufWriter::add_f32s(std::string_view key, std::span<const float> values) {
   state_->add(key, GgufKind::kF32, std::vector<double>(values.begin(), values.end()));
 }

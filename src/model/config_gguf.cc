@@ -104,19 +104,12 @@ std::int64_t full_attention_interval(const ModelConfig& c) {
 }
 
 void read_layers(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
-  const std::int64_t interval = full_attention_interval(c);
-  const std::string window = p + "attention.sliding_window", pattern = window + "_pattern";
+  const std::string window = p + "attention.sliding_window";
+  std::int64_t interval = full_attention_interval(c);
+  if (interval > 0) interval = file.integer_or(window + "_pattern", interval, 1, kMaxLayers);
   if (interval > 0) c.sliding_window = file.integer_or(window, 0, 0, kMaxContext);
-  std::vector<bool> slides;
-  if (file.has(pattern)) slides = file.booleans(pattern);
-  if (!slides.empty() && static_cast<std::int64_t>(slides.size()) < c.num_hidden_layers) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("{} has {} entries for {} layers", pattern, slides.size(), c.num_hidden_layers),
-                file.file());
-  }
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const bool sliding = c.sliding_window > 0 &&
-                         (slides.empty() ? (i + 1) % interval != 0 : slides[static_cast<std::size_t>(i)]);
+    const bool sliding = c.sliding_window > 0 && (i + 1) % interval != 0;
     c.layer_types.push_back(sliding ? LayerType::kSlidingAttention : LayerType::kFullAttention);
     const bool fixed = c.model_type == "smollm3" && (i + 1) % 4 == 0;
     c.rotary_layers.push_back(!fixed && (c.model_type != "exaone4" || c.sliding_window == 0 || sliding));

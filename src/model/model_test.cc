@@ -24,13 +24,16 @@ fs::path data(const std::string& name) {
 }
 
 TEST(Names, EveryWeightOfASpecGoesToGgufAndBack) {
-  const Model m = Model::open(data("arch/llama3_rope"));
-  std::set<std::string> seen;
-  for (const Weight& w : m.weights()) {
-    const auto there = gguf_name("llama", w.name);
-    ASSERT_TRUE(there) << w.name;
-    EXPECT_TRUE(seen.insert(*there).second) << *there;
-    EXPECT_EQ(hf_name("llama", *there), w.name);
+  for (const char* name : {"llama3_rope", "qwen2", "gemma2", "gemma3", "olmo2", "exaone4"}) {
+    const Model m = Model::open(data("arch") / name);
+    const std::string& type = m.config().model_type;
+    std::set<std::string> seen;
+    for (const Weight& w : m.weights()) {
+      const auto there = gguf_name(type, w.name);
+      ASSERT_TRUE(there) << w.name;
+      EXPECT_TRUE(seen.insert(*there).second) << *there;
+      EXPECT_EQ(hf_name(type, *there), w.name);
+    }
   }
 }
 

@@ -49,11 +49,7 @@ void add_general(formats::GgufWriter& writer, const model::Model& model, formats
 
 void add_windows_and_caps(formats::GgufWriter& writer, const model::ModelConfig& c, const std::string& p) {
   if (c.sliding_window > 0) {
-    writer.add_u32(p + "attention.sliding_window", u32(c.sliding_window));
-    std::vector<bool> slides;
-    for (const model::LayerType type : c.layer_types)
-      slides.push_back(type == model::LayerType::kSlidingAttention);
-    writer.add_bools(p + "attention.sliding_window_pattern", slides);
+    writer.add_u32(p + "attention.sliding_window", u32(c.sliding_window));  // the pattern is llama.cpp's own
   }
   if (c.attn_logit_softcapping > 0)
     writer.add_f32(p + "attn_logit_softcapping", static_cast<float>(c.attn_logit_softcapping));

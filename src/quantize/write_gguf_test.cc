@@ -5,9 +5,12 @@
 
 #include <cmath>
 #include <cstring>
+#include <nlohmann/json.hpp>
 
+#include "base/atomic_file.h"
 #include "base/mapped_file.h"
 #include "engine/engine.h"
+#include "formats/json.h"
 #include "model/names.h"
 #include "quantize/testing.h"
 
@@ -48,8 +51,9 @@ std::string bytes_of_file(const std::filesystem::path& path) {
 // Every weight must come back in the same place: head order of q and k, of their biases, tied and untied
 // heads.
 class ConvertedFixture : public ::testing::TestWithParam<const char*> {};
-INSTANTIATE_TEST_SUITE_P(Llama, ConvertedFixture,
-                         ::testing::Values("llama", "llama3_rope", "llama_linear_rope"));
+INSTANTIATE_TEST_SUITE_P(Architectures, ConvertedFixture,
+                         ::testing::Values("llama", "llama3_rope", "llama_linear_rope", "qwen2", "olmo2",
+                                           "exaone4"));
 
 TEST_P(ConvertedFixture, HasTheSameWeightsAndRotaryFrequencies) {
   const ScratchFolder scratch;
@@ -101,6 +105,60 @@ TEST_P(ConvertedFixture, ComputesTheSameLogits) {
                            theirs = last_logits(model::Model::open(scratch / "m.gguf"));
   ASSERT_EQ(ours.size(), theirs.size());
   for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], theirs[i], 1e-5) << i;
+}
+
+// gemma2 and gemma3 of tests/data with the query scale and layers that llama.cpp has in its code.
+struct GemmaCase {
+  const char* name;
+  std::vector<std::string> layer_types;  // as llama.cpp has them
+};
+class Gemma : public ::testing::TestWithParam<GemmaCase> {
+ protected:
+  model::Model open(const ScratchFolder& scratch, const nlohmann::json& changes) {
+    const std::filesystem::path from = data(std::string("arch/") + GetParam().name), to = scratch / "hf";
+    std::filesystem::create_directory(to);
+    nlohmann::json config = formats::read_json_file(from / "config.json");
+    config.update(changes);
+    write_file_atomically(to / "config.json", config.dump());
+    std::filesystem::copy_file(from / "model.safetensors", to / "model.safetensors",
+                               std::filesystem::copy_options::overwrite_existing);
+    return model::Model::open(to);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(
+    Both, Gemma,
+    ::testing::Values(GemmaCase{"gemma2", {"sliding_attention", "full_attention", "sliding_attention"}},
+                      GemmaCase{"gemma3", std::vector<std::string>(4, "sliding_attention")}));
+
+TEST_P(Gemma, GoesWithTheOneInItsNorms) {
+  const ScratchFolder scratch;
+  const model::Model source =
+      open(scratch, {{"query_pre_attn_scalar", 32}, {"layer_types", GetParam().layer_types}});
+  convert(source, QuantType::kF32, scratch / "m.gguf");
+  const model::Model written = model::Model::open(scratch / "m.gguf");
+  const std::vector<float> ours = values_of(source, "model.norm.weight"),
+                           theirs = values_of(written, "model.norm.weight");
+  for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_EQ(theirs[i], ours[i] + 1);
+  const std::vector<float> a = last_logits(source), b = last_logits(written);
+  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4) << i;
+}
+
+TEST_P(Gemma, IsRefusedWhereLlamaCppWouldComputeSomethingElse) {
+  const ScratchFolder scratch;
+  for (const nlohmann::json& changes :
+       {nlohmann::json{{"query_pre_attn_scalar", 48}, {"layer_types", GetParam().layer_types}},
+        nlohmann::json{
+            {"query_pre_attn_scalar", 32},
+            {"layer_types", std::vector<std::string>(GetParam().layer_types.size(), "full_attention")}}}) {
+    const model::Model source = open(scratch, changes);
+    try {
+      convert(source, QuantType::kF32, scratch / "m.gguf");
+      FAIL() << changes;
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kNotSupported) << e.what();
+    }
+    EXPECT_FALSE(std::filesystem::exists(scratch / "m.gguf"));
+  }
 }
 
 TEST(WriteGguf, MetadataIsWhatLlamaCppReads) {
