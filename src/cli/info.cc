@@ -45,12 +45,12 @@ ordered_json describe(const engine::ModelFiles& files) {
     const std::string type(formats::name_of(w.type()));
     auto& [count, bytes] = types[type];
     ++count;
-    bytes += w.tensor->data.size();
+    bytes += w.data.size();
     tensors.push_back({{"name", w.name},
                        {"stored_name", w.tensor->name},
                        {"type", type},
-                       {"shape", w.tensor->shape},
-                       {"bytes", w.tensor->data.size()}});
+                       {"shape", w.shape()},
+                       {"bytes", w.data.size()}});
   }
   for (const auto& [type, use] : types) out["types"][type] = {{"tensors", use.first}, {"bytes", use.second}};
   out["tensors"] = std::move(tensors);

@@ -50,9 +50,18 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
     // the multiply-adds buy two fifths of packed mode's divergence.
     layer.v = linear(l.attention.v, InputForm::kTwoCodes);
     layer.o = linear(l.attention.o);
-    layer.gate = linear(l.mlp.gate);
-    layer.up = linear(l.mlp.up);
-    layer.down = linear(l.mlp.down);
+    const auto mlp = [&](const model::MlpSpec& m) {
+      return Mlp{linear(m.gate), linear(m.up), linear(m.down)};
+    };
+    if (!l.moe) {
+      layer.mlp = mlp(l.mlp);
+    } else {
+      layer.router = linear(l.moe->router);
+      if (!l.moe->selection_bias.empty())
+        layer.selection_bias = read_vector(model.weight(l.moe->selection_bias), table);
+      for (const model::MlpSpec& expert : l.moe->experts) layer.experts.push_back(mlp(expert));
+      if (l.moe->shared) layer.mlp = mlp(*l.moe->shared);
+    }
     layers_.push_back(std::move(layer));
   }
   final_norm_ = make_norm(spec.final_norm);
@@ -65,7 +74,13 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
 template <class F>
 void Forward::for_each_linear(F&& f) const {
   for (const Layer& l : layers_) {
-    for (const Linear* m : {&l.q, &l.k, &l.v, &l.o, &l.gate, &l.up, &l.down}) f(*m);
+    const auto mlp = [&](const Mlp& m) {
+      for (const Linear* part : {&m.gate, &m.up, &m.down}) f(*part);
+    };
+    for (const Linear* m : {&l.q, &l.k, &l.v, &l.o}) f(*m);
+    if (l.spec->moe) f(l.router);
+    for (const Mlp& expert : l.experts) mlp(expert);
+    if (!l.spec->moe || l.spec->moe->shared) mlp(l.mlp);
   }
   f(head_);
 }
@@ -87,14 +102,14 @@ void Forward::reserve(const RowPlan& plan) {
     attended_.reserve(rows, a.q.rows);
     k_.reserve(rows, a.k.rows);
     v_.reserve(rows, a.v.rows);
-    gate_.reserve(rows, l.mlp.gate.rows);
-    up_.reserve(rows, l.mlp.up.rows);
+    reserve_mlp(l, rows);
     for (Scratch& s : scratch_) {
       s.attention.reserve(kernels::attention_scratch_floats(kTaskQueries, a.num_heads / a.num_kv_heads,
                                                             a.head_dim, a.head_dim));
     }
   }
-  const std::int64_t widest = std::max({normed_.columns(), attended_.columns(), gate_.columns()});
+  std::size_t widest = 0;
+  for_each_linear([&](const Linear& l) { widest = std::max(widest, l.columns()); });
   for (std::size_t i = 0; i < spec.ropes.size(); ++i) {
     const auto half = static_cast<std::int64_t>(spec.ropes[i].inverse_frequencies.size());
     rotations_[i].cosine.reserve(rows, half);
@@ -107,10 +122,27 @@ void Forward::reserve(const RowPlan& plan) {
     s.v_pages.resize(std::max(s.v_pages.size(), pages));
   }
   for_each_linear([&](const Linear& l) {
-    input_.reserve(l.input_form(), rows, z(widest), pool_->threads());
+    input_.reserve(l.input_form(), rows, widest, pool_->threads());
     for (LinearScratch& s : linear_scratch_) l.reserve(s, rows);
   });
   plan_tasks(plan);
+}
+
+void Forward::reserve_mlp(const model::LayerSpec& layer, std::size_t rows) {
+  const auto mlp = [&](const model::MlpSpec& m) {
+    for (RowBuffer* b : {&gate_, &up_}) b->reserve(rows, m.gate.rows);
+  };
+  if (!layer.moe) return mlp(layer.mlp);
+  const model::MoeSpec& moe = *layer.moe;
+  mlp(moe.experts.front());
+  if (moe.shared) mlp(*moe.shared);
+  const std::size_t choices = rows * z(moe.per_token);
+  router_logits_.reserve(rows, moe.router.rows);
+  for (RowBuffer* b : {&gathered_, &expert_output_}) b->reserve(rows, model_->spec().hidden_size);
+  chosen_output_.reserve(choices, model_->spec().hidden_size);
+  choices_.resize(std::max(choices_.size(), choices));
+  of_expert_.reserve(rows);
+  for (Scratch& s : scratch_) s.router.reserve(moe);
 }
 
 void Forward::plan_tasks(const RowPlan& plan) {
@@ -215,19 +247,72 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
   add_residual(rows);
 
   const RowBuffer& mlp_input = normalized(l.mlp_norm, rows);
-  show_input(model::Site::kGateUp, mlp_input);
-  multiply(mlp_input, rows, {{&l.gate, &gate_}, {&l.up, &up_}});
-  activate(l, rows);
-  show_input(model::Site::kDown, gate_);
-  multiply(gate_, rows, {{&l.down, &update_}});
+  if (l.spec->moe) {
+    mix_experts(l, mlp_input, rows);
+  } else {
+    show_input(model::Site::kGateUp, mlp_input);
+    compute_mlp(l.mlp, l.spec->mlp.activation, mlp_input, rows, update_);
+    show_input(model::Site::kDown, gate_);
+  }
   normalize(l.mlp_output_norm, update_, rows, update_);
   add_residual(rows);
 }
 
-void Forward::activate(const Layer& l, std::int64_t rows) {
-  const bool silu = l.spec->mlp.activation == model::Activation::kSilu;
-  const auto gated = silu ? kernels_->silu_mul : kernels_->gelu_tanh_mul;
-  for_rows(rows, [&](std::size_t r) { gated(gate_.row(r), up_.row(r), l.gate.rows()); });
+void Forward::compute_mlp(const Mlp& mlp, model::Activation activation, const RowBuffer& x, std::int64_t rows,
+                          RowBuffer& y) {
+  const std::size_t inner = mlp.gate.rows();
+  for (RowBuffer* b : {&gate_, &up_}) b->reshape(static_cast<std::int64_t>(inner));
+  multiply(x, rows, {{&mlp.gate, &gate_}, {&mlp.up, &up_}});
+  const auto gated = activation == model::Activation::kSilu ? kernels_->silu_mul : kernels_->gelu_tanh_mul;
+  for_rows(rows, [&](std::size_t r) { gated(gate_.row(r), up_.row(r), inner); });
+  multiply(gate_, rows, {{&mlp.down, &y}});
+}
+
+void Forward::route(const Layer& l, std::int64_t rows) {
+  const model::MoeSpec& moe = *l.spec->moe;
+  const std::size_t k = z(moe.per_token);
+  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int worker) {
+    for (std::size_t r = begin; r < end; ++r) {
+      choose_experts(moe, {router_logits_.row(r), l.experts.size()}, l.selection_bias,
+                     scratch_[z(worker)].router, std::span(choices_).subspan(r * k, k));
+    }
+  });
+}
+
+void Forward::run_expert(const Layer& l, std::size_t expert, const RowBuffer& x, std::int64_t rows) {
+  const model::MoeSpec& moe = *l.spec->moe;
+  const std::size_t k = z(moe.per_token), row_bytes = z(model_->spec().hidden_size) * sizeof(float);
+  of_expert_.clear();
+  for (std::size_t i = 0; i < z(rows) * k; ++i) {
+    if (z(choices_[i].expert) == expert) of_expert_.push_back(i);
+  }
+  if (of_expert_.empty()) return;
+  const auto count = static_cast<std::int64_t>(of_expert_.size());
+  for (std::size_t i = 0; i < of_expert_.size(); ++i)
+    std::memcpy(gathered_.row(i), x.row(of_expert_[i] / k), row_bytes);
+  compute_mlp(l.experts[expert], moe.experts[expert].activation, gathered_, count, expert_output_);
+  for (std::size_t i = 0; i < of_expert_.size(); ++i)
+    std::memcpy(chosen_output_.row(of_expert_[i]), expert_output_.row(i), row_bytes);
+}
+
+void Forward::mix_experts(const Layer& l, const RowBuffer& x, std::int64_t rows) {
+  const model::MoeSpec& moe = *l.spec->moe;
+  const std::size_t k = z(moe.per_token), hidden = z(model_->spec().hidden_size);
+  router_logits_.reshape(moe.router.rows);
+  multiply(x, rows, {{&l.router, &router_logits_}});
+  route(l, rows);
+  for (std::size_t e = 0; e < l.experts.size(); ++e) run_expert(l, e, x, rows);
+  // One sum a token, in the order of its choices, whatever its batch mates chose.
+  for_rows(rows, [&](std::size_t r) {
+    std::memset(update_.row(r), 0, hidden * sizeof(float));
+    for (std::size_t i = r * k; i < (r + 1) * k; ++i) {
+      kernels_->scale(chosen_output_.row(i), hidden, choices_[i].weight);
+      kernels_->add(update_.row(r), chosen_output_.row(i), hidden);
+    }
+  });
+  if (!moe.shared) return;
+  compute_mlp(l.mlp, moe.shared->activation, x, rows, expert_output_);
+  for_rows(rows, [&](std::size_t r) { kernels_->add(update_.row(r), expert_output_.row(r), hidden); });
 }
 
 const RowBuffer& Forward::normalized(const Norm& norm, std::int64_t rows) {
@@ -349,8 +434,8 @@ Products Forward::products() const {
 
 std::uint64_t Forward::workspace_bytes() const {
   std::uint64_t n = 0;
-  for (const RowBuffer* b :
-       {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_, &last_, &logits_}) {
+  for (const RowBuffer* b : {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_, &last_,
+                             &logits_, &router_logits_, &gathered_, &expert_output_, &chosen_output_}) {
     n += b->bytes();
   }
   for (const Rotation& r : rotations_) n += r.cosine.bytes() + r.sine.bytes();
@@ -369,7 +454,7 @@ std::uint64_t Forward::streamed_bytes() const {
 std::uint64_t Forward::weights_bytes() const {
   // An embedding that is the head too is read in place, packed or not.
   const bool counted = &head_.weight() == embedding_ && !head_.packed();
-  return streamed_bytes() + (counted ? 0 : embedding_->tensor->data.size());
+  return streamed_bytes() + (counted ? 0 : embedding_->data.size());
 }
 
 }  // namespace wring::engine

@@ -13,6 +13,7 @@
 #include "engine/kv_cache.h"
 #include "engine/linear.h"
 #include "engine/observer.h"
+#include "engine/router.h"
 #include "engine/row_buffer.h"
 #include "kernels/kernel_table.h"
 #include "model/model.h"
@@ -59,10 +60,17 @@ class Forward {
     std::vector<float> weight;  // empty: there is none
     float offset = 0, eps = 0;
   };
+  struct Mlp {
+    Linear gate, up, down;
+  };
   struct Layer {
     const model::LayerSpec* spec = nullptr;
     Norm mixer_norm, q_norm, k_norm, mixer_output_norm, mlp_norm, mlp_output_norm;
-    Linear q, k, v, o, gate, up, down;
+    Linear q, k, v, o;
+    Mlp mlp;  // of a mixture of experts: the shared one, if any
+    Linear router;
+    std::vector<float> selection_bias;
+    std::vector<Mlp> experts;
   };
   /// By row and rotated pair.
   struct Rotation {
@@ -71,6 +79,7 @@ class Forward {
   /// What one thread needs for itself.
   struct Scratch {
     AlignedBuffer<float> attention;
+    RouterScratch router;
     std::vector<const void*> k_pages, v_pages;
   };
   /// Some rows of a span and the heads that share one of keys and values.
@@ -91,12 +100,20 @@ class Forward {
   void store_task(int index, const HeadTask& task);
   void attend_task(int index, const HeadTask& task, Scratch& scratch);
   void plan_tasks(const RowPlan& plan);
+  void reserve_mlp(const model::LayerSpec& layer, std::size_t rows);
   /// Each stretch of the norm's size of a row alone; nothing where there is no norm.
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
   /// The residual as a part reads it: normalized, or as it is.
   const RowBuffer& normalized(const Norm& norm, std::int64_t rows);
-  /// gate_ = activation(gate_) * up_.
-  void activate(const Layer& layer, std::int64_t rows);
+  /// y = mlp(x); gate_ and up_ are overwritten.
+  void compute_mlp(const Mlp& mlp, model::Activation activation, const RowBuffer& x, std::int64_t rows,
+                   RowBuffer& y);
+  /// choices_ from router_logits_.
+  void route(const Layer& layer, std::int64_t rows);
+  /// update_ = the mixture of experts of x.
+  void mix_experts(const Layer& layer, const RowBuffer& x, std::int64_t rows);
+  /// chosen_output_'s rows of one expert's choices.
+  void run_expert(const Layer& layer, std::size_t expert, const RowBuffer& x, std::int64_t rows);
   struct Product {
     const Linear* map;
     RowBuffer* y;
@@ -126,11 +143,17 @@ class Forward {
   RowBuffer residual_, normed_;      // hidden_size
   RowBuffer q_, k_, v_;              // heads * head_dim
   RowBuffer attended_;               // num_heads * head_dim
-  RowBuffer gate_, up_;              // intermediate_size
+  RowBuffer gate_, up_;              // intermediate_size of the layer or expert
   RowBuffer update_;                 // hidden_size: what a sublayer adds
   RowBuffer last_;                   // wanted rows only: hidden_size
   RowBuffer logits_;                 // wanted rows only: vocab_size
   std::vector<Rotation> rotations_;  // by the spec's ropes
+  // Of mixtures of experts. Choice row · per_token + rank is a row's choice of that rank.
+  RowBuffer router_logits_;             // number of experts
+  RowBuffer gathered_, expert_output_;  // hidden_size; an expert's rows
+  RowBuffer chosen_output_;             // hidden_size; by choice
+  std::vector<Choice> choices_;
+  std::vector<std::size_t> of_expert_;  // numbers of the choices of one expert
   LinearInput input_;
   std::vector<HeadTask> attention_tasks_, store_tasks_;
   std::vector<Scratch> scratch_;  // by worker

@@ -49,7 +49,7 @@ void require_dequantize(const model::Weight& weight) {
 std::vector<float> read_vector(const model::Weight& weight, const kernels::KernelTable& table) {
   require_dequantize(weight);
   std::vector<float> values(static_cast<std::size_t>(weight.columns));
-  table.dequantize(weight.type(), weight.tensor->data.data(), values.data(), values.size());
+  table.dequantize(weight.type(), weight.data.data(), values.data(), values.size());
   return values;
 }
 
@@ -155,7 +155,7 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
     constexpr std::size_t kTwoGroups = 2 * kernels::kGroupRows;  // AVX-512 takes them side by side
     panel_rows_ = even_piece(rows(), std::max(kPackedPiece / row_bytes, kTwoGroups), kTwoGroups, threads);
     pack(pool);
-    release_mapped_pages(weight_->tensor->data);  // they lie in the arena now
+    release_mapped_pages(weight_->data);  // they lie in the arena now
   } else {
     const bool bf16 = form_ == InputForm::kBf16;
     const std::size_t tile = bf16 ? table.bf16->tile_height : table.tile_height;
@@ -185,7 +185,7 @@ Products Linear::products() const {
 }
 
 std::size_t Linear::payload_bytes() const {
-  return packed() ? packed_bytes(*weight_, ComputeMode::kPacked) : weight_->tensor->data.size();
+  return packed() ? packed_bytes(*weight_, ComputeMode::kPacked) : weight_->data.size();
 }
 
 void Linear::reserve(LinearScratch& scratch, std::size_t input_rows) const {

@@ -27,6 +27,12 @@ class RowBuffer {
     data_.reserve(rows * stride_);
   }
 
+  /// Other columns, of no more floats in all than reserved; what was there is lost.
+  void reshape(std::int64_t columns) {
+    columns_ = columns;
+    stride_ = spaced_stride(static_cast<std::size_t>(columns));
+  }
+
   float* row(std::size_t i) { return data_.data() + i * stride_; }
   const float* row(std::size_t i) const { return data_.data() + i * stride_; }
   std::size_t stride() const { return stride_; }

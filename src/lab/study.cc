@@ -96,9 +96,9 @@ class StudyRun {
     std::uint64_t bytes = 0, weights = 0;
     for (const model::LinearUse& use : model::block_linears(m.spec())) {
       const model::Weight& w = m.weight(use.linear->name + ".weight");
-      types[w.type()] += w.tensor->elements();
-      bytes += w.tensor->data.size();
-      weights += w.tensor->elements();
+      types[w.type()] += w.elements();
+      bytes += w.data.size();
+      weights += w.elements();
     }
     const auto main = std::ranges::max_element(types, {}, [](const auto& entry) { return entry.second; });
     writer_->append("source", "source",

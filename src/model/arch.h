@@ -38,6 +38,13 @@ ModelSpec make_olmo2_spec(const ModelConfig& config);
 /// OLMo 2's norms, with queries and keys normalized head by head.
 ModelSpec make_exaone4_spec(const ModelConfig& config);
 
+/// Llama with a mixture of experts for an MLP.
+ModelSpec make_mixtral_spec(const ModelConfig& config);
+/// Qwen 3 with a mixture of experts.
+ModelSpec make_qwen3_moe_spec(const ModelConfig& config);
+/// K-EXAONE: sigmoid scores with a bias for the choice, a shared expert, dense layers first.
+ModelSpec make_exaone_moe_spec(const ModelConfig& config);
+
 // What the functions above share.
 
 /// The norms of queries and keys, each over a head.

@@ -53,6 +53,13 @@ struct ModelConfig {
   double attn_logit_softcapping = 0;   // 0: none
   double final_logit_softcapping = 0;  // 0: none
   bool norms_hold_one = false;         // GGUF's form of norms that multiply by 1 + w: the 1 is in the file
+  // Mixtures of experts; num_experts 0: none.
+  std::int64_t num_experts = 0, num_experts_per_tok = 0, moe_intermediate_size = 0;
+  std::int64_t num_shared_experts = 0;
+  std::int64_t n_group = 1, topk_group = 1;
+  bool norm_topk_prob = true;
+  double routed_scaling_factor = 1.0;
+  std::vector<bool> sparse_layers;  // by layer: which have experts; empty: all
   RopeParameters rope;
   std::optional<RopeParameters> local_rope;  // of sliding layers, where they have their own
   std::vector<std::int32_t>

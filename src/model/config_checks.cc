@@ -30,4 +30,17 @@ void check_heads(const ModelConfig& c, const HeadNames& names, const std::string
   }
 }
 
+void check_experts(const ModelConfig& c, const std::string& where) {
+  if (c.num_experts % c.n_group != 0) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} experts do not divide into {} groups", c.num_experts, c.n_group), where);
+  }
+  if (c.num_experts / c.n_group * c.topk_group < c.num_experts_per_tok) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} of {} groups hold fewer than the {} experts of a token", c.topk_group,
+                            c.n_group, c.num_experts_per_tok),
+                where);
+  }
+}
+
 }  // namespace wring::model

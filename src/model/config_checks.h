@@ -14,6 +14,7 @@ inline constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
 inline constexpr std::int64_t kMaxLayers = 4096;
 inline constexpr std::int64_t kMaxContext = std::int64_t{1} << 30;
 inline constexpr std::int64_t kMaxHeadDim = 4096;
+inline constexpr std::int64_t kMaxExperts = 4096;
 
 /// A form's names of the fields.
 struct HeadNames {
@@ -26,5 +27,8 @@ std::int64_t default_head_dim(const ModelConfig& config, bool given, const HeadN
 
 /// Errors: kBadInput where key/value heads do not divide the heads, or a head has no pairs to rotate.
 void check_heads(const ModelConfig& config, const HeadNames& names, const std::string& where);
+
+/// Errors: kBadInput where groups do not divide the experts, or hold too few of them for a token.
+void check_experts(const ModelConfig& config, const std::string& where);
 
 }  // namespace wring::model

@@ -94,25 +94,73 @@ void read_gemma(const formats::GgufReader& file, const std::string& p, ModelConf
   c.local_rope = local;
 }
 
+// Shared by Llama's architecture, where it says Mixtral, and those of their own.
+void read_experts(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
+  c.num_experts = file.integer_or(p + "expert_count", 0, 0, kMaxExperts);
+  if (c.model_type == "llama" && c.num_experts > 0) c.model_type = "mixtral";
+  if (c.num_experts == 0) {
+    if (!c.model_type.ends_with("_moe")) return;
+    throw Error(ErrorCode::kBadInput, fmt::format("{}expert_count is missing or 0", p), file.file());
+  }
+  if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe")) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_count: experts are not supported", p),
+                file.file());
+  }
+  c.num_experts_per_tok = file.integer(p + "expert_used_count", 1, c.num_experts);
+  c.moe_intermediate_size =
+      file.integer_or(p + "expert_feed_forward_length", c.intermediate_size, 1, kMaxSize);
+  c.num_shared_experts = file.integer_or(p + "expert_shared_count", 0, 0, kMaxExperts);
+  c.norm_topk_prob = file.boolean_or(p + "expert_weights_norm", true);
+  const std::string scale = p + "expert_weights_scale";
+  c.routed_scaling_factor = number_in(file, scale, file.number_or(scale, 1), 1e-6, 1e6);
+  c.n_group = file.integer_or(p + "expert_group_count", 1, 1, c.num_experts);
+  c.topk_group = file.integer_or(p + "expert_group_used_count", c.n_group, 1, c.n_group);
+  const std::int64_t gating = c.model_type == "exaone_moe" ? 2 : 1;  // llama.cpp's softmax and sigmoid
+  if (file.integer_or(p + "expert_gating_func", gating, 0, 100) != gating) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_gating_func is not {}", p, gating),
+                file.file());
+  }
+  check_experts(c, file.file());
+  const std::int64_t dense = file.integer_or(p + "leading_dense_block_count", 0, 0, c.num_hidden_layers);
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) c.sparse_layers.push_back(i >= dense);
+}
+
 // Every how many layers one sees all positions, as llama.cpp has it where a file does not list them; 0: all
 // do.
 std::int64_t full_attention_interval(const ModelConfig& c) {
   if (c.model_type == "gemma2") return 2;
   if (c.model_type == "gemma3_text") return 6;
-  if (c.model_type == "exaone4") return 4;
+  if (c.model_type.starts_with("exaone")) return 4;
   return 0;
 }
 
+// attention.sliding_window_pattern as a list, by layer; empty: it is a number, or not there.
+std::vector<bool> listed_windows(const formats::GgufReader& file, const std::string& key,
+                                 std::int64_t layers) {
+  const auto found = file.metadata().find(key);
+  if (found == file.metadata().end()) return {};
+  const auto* list = std::get_if<std::vector<bool>>(&found->second.value);
+  if (list == nullptr) return {};
+  if (static_cast<std::int64_t>(list->size()) < layers) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} has {} entries for {} layers", key, list->size(), layers), file.file());
+  }
+  return *list;
+}
+
 void read_layers(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
-  const std::string window = p + "attention.sliding_window";
+  const std::string window = p + "attention.sliding_window", pattern = window + "_pattern";
   std::int64_t interval = full_attention_interval(c);
-  if (interval > 0) interval = file.integer_or(window + "_pattern", interval, 1, kMaxLayers);
   if (interval > 0) c.sliding_window = file.integer_or(window, 0, 0, kMaxContext);
+  const std::vector<bool> listed = listed_windows(file, pattern, c.num_hidden_layers);
+  if (listed.empty() && interval > 0) interval = file.integer_or(pattern, interval, 1, kMaxLayers);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const bool sliding = c.sliding_window > 0 && (i + 1) % interval != 0;
+    const bool sliding = c.sliding_window > 0 &&
+                         (listed.empty() ? (i + 1) % interval != 0 : listed[static_cast<std::size_t>(i)]);
     c.layer_types.push_back(sliding ? LayerType::kSlidingAttention : LayerType::kFullAttention);
     const bool fixed = c.model_type == "smollm3" && (i + 1) % 4 == 0;
-    c.rotary_layers.push_back(!fixed && (c.model_type != "exaone4" || c.sliding_window == 0 || sliding));
+    c.rotary_layers.push_back(!fixed &&
+                              (!c.model_type.starts_with("exaone") || c.sliding_window == 0 || sliding));
   }
 }
 
@@ -160,10 +208,7 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
     throw Error(ErrorCode::kNotSupported, fmt::format("{}attention.value_length differs from key_length", p),
                 file.file());
   }
-  if (file.integer_or(p + "expert_count", 0, 0, kMaxSize) != 0) {
-    throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_count: experts are not supported", p),
-                file.file());
-  }
+  read_experts(file, p, c);
   c.max_position_embeddings = file.integer(p + "context_length", 1, kMaxContext);
   const std::string eps = p + "attention.layer_norm_rms_epsilon";
   c.rms_norm_eps = number_in(file, eps, file.number(eps), 0, 1);

@@ -42,11 +42,12 @@ struct Defaults {
 };
 
 Defaults defaults_of(std::string_view model_type) {
-  if (model_type == "qwen3") return {.head_dim = 128};
+  if (model_type == "qwen3" || model_type == "qwen3_moe") return {.head_dim = 128};
   if (model_type == "gemma2") return {.tie_word_embeddings = true, .head_dim = 256};
   if (model_type == "gemma3_text") return {.tie_word_embeddings = true, .head_dim = 256, .rope_theta = 1e6};
   if (model_type == "smollm3") return {.tie_word_embeddings = true, .rope_theta = 2e6};
-  if (model_type == "olmo2" || model_type == "exaone4") return {.rms_norm_eps = 1e-5};
+  if (model_type == "olmo2" || model_type == "mixtral" || model_type.starts_with("exaone"))
+    return {.rms_norm_eps = 1e-5};
   return {};
 }
 
@@ -112,6 +113,7 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   c.attention_bias = json_bool_or(config, "attention_bias", false, where);
   c.mlp_bias = json_bool_or(config, "mlp_bias", false, where);
   read_gemma(config, c, where);
+  read_experts(config, c, where);
   read_layers(config, c, where);
   read_ropes(config, defaults.rope_theta, c, where);
 

@@ -51,11 +51,11 @@ std::int64_t pattern_length(const json& config, std::int64_t fallback, const std
 /// Without layer_types. Precondition: there is a window.
 bool slides(const json& config, const ModelConfig& c, std::int64_t layer, const std::string& where) {
   const std::string& type = c.model_type;
-  if (type == "mistral") return true;
+  if (type == "mistral" || type == "mixtral") return true;
   if (type == "gemma2") return layer % 2 == 0;
   if (type == "gemma3_text") return (layer + 1) % pattern_length(config, 6, where) != 0;
-  if (type == "exaone4") return (layer + 1) % pattern_length(config, 4, where) != 0;
-  if (type == "qwen2" || type == "qwen3" || type == "smollm3") {
+  if (type.starts_with("exaone")) return (layer + 1) % pattern_length(config, 4, where) != 0;
+  if (type.starts_with("qwen") || type == "smollm3") {
     return layer >= formats::json_int_or(config, "max_window_layers", 28, 0, kMaxLayers, where);
   }
   return false;
@@ -63,14 +63,14 @@ bool slides(const json& config, const ModelConfig& c, std::int64_t layer, const 
 
 bool has_windows(const json& config, const ModelConfig& c, const std::string& where) {
   const std::string& type = c.model_type;
-  if (type == "qwen2" || type == "qwen3" || type == "smollm3") {
+  if (type.starts_with("qwen") || type == "smollm3") {
     return formats::json_bool_or(config, "use_sliding_window", false, where);
   }
-  return type == "mistral" || type == "exaone4" || type.starts_with("gemma");
+  return type == "mistral" || type == "mixtral" || type.starts_with("exaone") || type.starts_with("gemma");
 }
 
 bool is_rotary(const json& config, const ModelConfig& c, std::int64_t layer, const std::string& where) {
-  if (c.model_type == "exaone4" && c.sliding_window > 0) {
+  if (c.model_type.starts_with("exaone") && c.sliding_window > 0) {
     return c.layer_types[static_cast<std::size_t>(layer)] == LayerType::kSlidingAttention;
   }
   if (c.model_type != "smollm3") return true;
@@ -81,7 +81,48 @@ bool is_rotary(const json& config, const ModelConfig& c, std::int64_t layer, con
   return (layer + 1) % formats::json_int_or(config, "no_rope_layer_interval", 4, 1, kMaxLayers, where) != 0;
 }
 
+bool is_sparse(const json& config, const ModelConfig& c, std::int64_t layer, const std::string& where) {
+  if (has_value(config, "mlp_layer_types")) {
+    const json& type = list_of_layers(config, "mlp_layer_types", c.num_hidden_layers,
+                                      where)[static_cast<std::size_t>(layer)];
+    if (type == "sparse" || type == "dense") return type == "sparse";
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("the MLP type {} is not supported", formats::shown(type)),
+                where + ", mlp_layer_types", "supported: dense, sparse");
+  }
+  if (layer < formats::json_int_or(config, "first_k_dense_replace", 0, 0, kMaxLayers, where)) return false;
+  if (has_value(config, "mlp_only_layers")) {
+    const json& list = config.at("mlp_only_layers");
+    if (!list.is_array()) throw Error(ErrorCode::kBadInput, "mlp_only_layers is not a list", where);
+    for (const json& dense : list) {
+      if (dense == layer) return false;
+    }
+  }
+  return (layer + 1) % formats::json_int_or(config, "decoder_sparse_step", 1, 1, kMaxLayers, where) == 0;
+}
+
 }  // namespace
+
+void read_experts(const json& config, ModelConfig& c, const std::string& where) {
+  if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe")) return;
+  const char* count = has_value(config, "num_local_experts") ? "num_local_experts" : "num_experts";
+  c.num_experts = formats::json_int(config, count, 1, kMaxExperts, where);
+  c.num_experts_per_tok = formats::json_int(config, "num_experts_per_tok", 1, c.num_experts, where);
+  c.moe_intermediate_size =
+      formats::json_int_or(config, "moe_intermediate_size", c.intermediate_size, 1, kMaxSize, where);
+  c.num_shared_experts = formats::json_int_or(config, "num_shared_experts", 0, 0, kMaxExperts, where);
+  c.norm_topk_prob = formats::json_bool_or(config, "norm_topk_prob", c.model_type != "qwen3_moe", where);
+  c.routed_scaling_factor = formats::json_number_or(config, "routed_scaling_factor", 1, 1e-6, 1e6, where);
+  c.n_group = formats::json_int_or(config, "n_group", 1, 1, c.num_experts, where);
+  c.topk_group = formats::json_int_or(config, "topk_group", c.n_group, 1, c.n_group, where);
+  const std::string scores = c.model_type == "exaone_moe" ? "sigmoid" : "softmax";
+  if (formats::json_string_or(config, "scoring_func", scores, where) != scores) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("scoring_func is not {}", scores), where);
+  }
+  check_experts(c, where);
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i)
+    c.sparse_layers.push_back(is_sparse(config, c, i, where));
+}
 
 void read_layers(const json& config, ModelConfig& c, const std::string& where) {
   constexpr std::int64_t kDefaultWindow = 4096;  // of all classes that have one

@@ -19,6 +19,9 @@ inline bool has_value(const nlohmann::json& object, const char* key) {
 /// another length; kNotSupported naming a type of layer.
 void read_layers(const nlohmann::json& json, ModelConfig& config, const std::string& where);
 
+/// Fills the fields of mixtures of experts where the model type has them.
+void read_experts(const nlohmann::json& json, ModelConfig& config, const std::string& where);
+
 /// Fills rope and local_rope: from rope_parameters, or from rope_theta and rope_scaling of files before 2026.
 /// Needs max_position_embeddings and head_dim. Errors: kBadInput and kNotSupported naming field and value.
 void read_ropes(const nlohmann::json& json, double default_theta, ModelConfig& config,

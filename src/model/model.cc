@@ -49,44 +49,87 @@ struct Model::State {
   void load_weights();
   void add(const std::string& name, std::int64_t rows, std::int64_t columns, int rotary_head_dim = 0);
   void add_linear(const LinearSpec& linear);
+  /// An expert's map out of a tensor that holds all experts'; false: there is no such tensor.
+  bool add_from_stack(const LinearSpec& linear);
+  const TensorInfo* find(const std::string& name) const;  // by Hugging Face's name
+  void check(const TensorInfo& tensor, const std::vector<std::uint64_t>& shape) const;
   void refuse_unused() const;
 };
 
-void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t columns,
-                       int rotary_head_dim) {
-  const bool vector = rows == 1;
-  const std::string stored = gguf ? gguf_name(spec.model_type, name).value_or(name) : name;
-  const TensorInfo* tensor = gguf ? gguf->find(stored) : safetensors->find(stored);
-  if (tensor == nullptr) {
-    throw Error(ErrorCode::kBadInput, fmt::format("tensor {} is missing", stored), path.string(),
-                "the file is incomplete, or its configuration is another model's");
-  }
-  const std::string where = fmt::format("{}, tensor {}", tensor->file, stored);
-  if (!is_readable_weight(tensor->type)) {
+const TensorInfo* Model::State::find(const std::string& name) const {
+  if (!gguf) return safetensors->find(name);
+  const std::optional<std::string> stored = gguf_name(spec.model_type, name);
+  return stored ? gguf->find(*stored) : nullptr;
+}
+
+void Model::State::check(const TensorInfo& tensor, const std::vector<std::uint64_t>& expected) const {
+  const std::string where = fmt::format("{}, tensor {}", tensor.file, tensor.name);
+  if (!is_readable_weight(tensor.type)) {
     throw Error(
         ErrorCode::kBadInput,
-        fmt::format("dtype {} is not a float type that a weight can have", formats::name_of(tensor->type)),
+        fmt::format("dtype {} is not a float type that a weight can have", formats::name_of(tensor.type)),
         where);
   }
-  std::vector<std::uint64_t> expected = {static_cast<std::uint64_t>(columns)};
-  if (!vector) expected.insert(expected.begin(), static_cast<std::uint64_t>(rows));
-  if (tensor->shape != expected) {
+  if (tensor.shape != expected) {
     throw Error(ErrorCode::kBadInput,
-                fmt::format("shape {} found, {} expected from the configuration", shape_text(tensor->shape),
+                fmt::format("shape {} found, {} expected from the configuration", shape_text(tensor.shape),
                             shape_text(expected)),
                 where);
   }
-  if (vector && !formats::is_plain_float(tensor->type)) {
+  if (expected.size() == 1 && !formats::is_plain_float(tensor.type)) {
     throw Error(ErrorCode::kBadInput,
-                fmt::format("type {} found, a vector is F32, F16 or BF16", formats::name_of(tensor->type)),
+                fmt::format("type {} found, a vector is F32, F16 or BF16", formats::name_of(tensor.type)),
                 where);
   }
+}
+
+void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t columns,
+                       int rotary_head_dim) {
+  const TensorInfo* tensor = find(name);
+  if (tensor == nullptr) {
+    throw Error(
+        ErrorCode::kBadInput,
+        fmt::format("tensor {} is missing", gguf ? gguf_name(spec.model_type, name).value_or(name) : name),
+        path.string(), "the file is incomplete, or its configuration is another model's");
+  }
+  Weight weight{name, tensor, tensor->data, rows, columns, gguf ? rotary_head_dim : 0};
+  check(*tensor, weight.shape());
   used.insert(tensor);
-  Weight weight{name, tensor, rows, columns, gguf ? rotary_head_dim : 0};
   weights.push_back(std::move(weight));
 }
 
+bool Model::State::add_from_stack(const LinearSpec& linear) {
+  // "….experts.3.gate_proj" lies in "….experts.gate_proj" (GGUF), or below the other half of
+  // "….experts.gate_up_proj" (Hugging Face's fused form).
+  const std::string number = fmt::format(".experts.{}.", linear.expert);
+  const std::size_t at = linear.name.find(number);
+  const std::string before = linear.name.substr(0, at) + ".experts.",
+                    part = linear.name.substr(at + number.size());
+  std::string name = before + part + ".weight";
+  std::int64_t stacked_rows = linear.rows, first_row = 0;
+  const TensorInfo* tensor = find(name);
+  if (tensor == nullptr && !gguf) {
+    const bool fused = part == "gate_proj" || part == "up_proj";
+    name = before + (fused ? "gate_up_proj" : part);
+    tensor = find(name);
+    if (fused) stacked_rows *= 2;
+    if (part == "up_proj") first_row = linear.rows;
+  }
+  if (tensor == nullptr) return false;
+  check(*tensor, {static_cast<std::uint64_t>(config.num_experts), static_cast<std::uint64_t>(stacked_rows),
+                  static_cast<std::uint64_t>(linear.columns)});
+  used.insert(tensor);
+  const std::size_t row_bytes =
+      tensor->data.size() / static_cast<std::size_t>(config.num_experts * stacked_rows);
+  const auto begin = static_cast<std::size_t>(linear.expert * stacked_rows + first_row) * row_bytes;
+  weights.push_back({linear.name + ".weight", tensor,
+                     tensor->data.subspan(begin, static_cast<std::size_t>(linear.rows) * row_bytes),
+                     linear.rows, linear.columns, 0});
+  return true;
+}
+
 void Model::State::add_linear(const LinearSpec& linear) {
+  if (linear.expert >= 0 && add_from_stack(linear)) return;
   add(linear.name + ".weight", linear.rows, linear.columns, linear.rotary_head_dim);
   if (linear.bias) add(linear.name + ".bias", 1, linear.rows);
 }
@@ -97,6 +140,8 @@ void Model::State::load_weights() {
     for_each_part(
         layer, [&](const NormSpec& n) { add(n.name + ".weight", 1, n.size); },
         [&](const LinearSpec& l, Site) { add_linear(l); });
+    if (layer.moe && !layer.moe->selection_bias.empty())
+      add(layer.moe->selection_bias, 1, config.num_experts);
   }
   add(spec.final_norm.name + ".weight", 1, spec.final_norm.size);
   if (spec.head.name != spec.embedding) add_linear(spec.head);
@@ -173,13 +218,13 @@ const Weight& Model::weight(std::string_view name) const {
 
 std::uint64_t Model::parameters() const {
   std::uint64_t n = 0;
-  for (const Weight& w : state_->weights) n += w.tensor->elements();
+  for (const Weight& w : state_->weights) n += w.elements();
   return n;
 }
 
 std::uint64_t Model::payload_bytes() const {
   std::uint64_t n = 0;
-  for (const Weight& w : state_->weights) n += w.tensor->data.size();
+  for (const Weight& w : state_->weights) n += w.data.size();
   return n;
 }
 
@@ -203,7 +248,7 @@ std::string Model::content_hash() const {
   for (const Weight& w : state_->weights) {
     hash.update(fmt::format("{} {} {}x{} {}\n", w.name, formats::name_of(w.type()), w.rows, w.columns,
                             w.paired_head_dim));
-    hash.update(w.tensor->data);
+    hash.update(w.data);
   }
   hash.update(describe(state_->spec));
   return hash.finish_hex();

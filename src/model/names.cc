@@ -15,7 +15,7 @@ constexpr std::array<Pair, 3> kGlobal = {{
 }};
 
 // Below "model.layers.<i>." and "blk.<i>.".
-constexpr std::array<Pair, 11> kInBlock = {{
+constexpr std::array<Pair, 18> kInBlock = {{
     {"input_layernorm", "attn_norm"},
     {"self_attn.q_proj", "attn_q"},
     {"self_attn.k_proj", "attn_k"},
@@ -27,6 +27,21 @@ constexpr std::array<Pair, 11> kInBlock = {{
     {"mlp.gate_proj", "ffn_gate"},
     {"mlp.up_proj", "ffn_up"},
     {"mlp.down_proj", "ffn_down"},
+    {"mlp.gate", "ffn_gate_inp"},
+    {"mlp.experts.gate_proj", "ffn_gate_exps"},  // stacked, as GGUF has them
+    {"mlp.experts.up_proj", "ffn_up_exps"},
+    {"mlp.experts.down_proj", "ffn_down_exps"},
+    {"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
+    {"mlp.shared_experts.up_proj", "ffn_up_shexp"},
+    {"mlp.shared_experts.down_proj", "ffn_down_shexp"},
+}};
+
+// Mixtral's own names of the same.
+constexpr std::array<Pair, 4> kMixtral = {{
+    {"block_sparse_moe.gate", "ffn_gate_inp"},
+    {"block_sparse_moe.experts.w1", "ffn_gate_exps"},
+    {"block_sparse_moe.experts.w3", "ffn_up_exps"},
+    {"block_sparse_moe.experts.w2", "ffn_down_exps"},
 }};
 
 // Before the above, where norms stand on what a part adds.
@@ -78,6 +93,7 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
     pair = find(kGlobal, s->stem, from_hf);
   } else {
     if (has_output_norms(model_type)) pair = find(kOutputNorms, s->stem, from_hf);
+    if (model_type == "mixtral") pair = find(kMixtral, s->stem, from_hf);
     if (pair == nullptr) pair = find(kInBlock, s->stem, from_hf);
   }
   if (pair == nullptr) return std::nullopt;
@@ -94,11 +110,31 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
 
 }  // namespace
 
+namespace {
+
+// The one vector that is neither a weight nor a bias of a map.
+constexpr std::string_view kHfScoreBias = ".mlp.e_score_correction_bias",
+                           kGgufScoreBias = ".exp_probs_b.bias";
+
+std::optional<std::string> translate_score_bias(std::string_view name, bool from_hf) {
+  const std::string_view suffix = from_hf ? kHfScoreBias : kGgufScoreBias;
+  const std::string_view prefix = from_hf ? kHfBlock : kGgufBlock;
+  if (!name.ends_with(suffix) || !name.starts_with(prefix)) return std::nullopt;
+  name.remove_suffix(suffix.size());
+  name.remove_prefix(prefix.size());
+  std::string out(from_hf ? kGgufBlock : kHfBlock);
+  return out.append(name).append(from_hf ? kGgufScoreBias : kHfScoreBias);
+}
+
+}  // namespace
+
 std::optional<std::string> gguf_name(std::string_view model_type, std::string_view hf_name) {
+  if (auto bias = translate_score_bias(hf_name, true)) return bias;
   return translate(model_type, hf_name, true);
 }
 
 std::optional<std::string> hf_name(std::string_view model_type, std::string_view gguf_name) {
+  if (auto bias = translate_score_bias(gguf_name, false)) return bias;
   return translate(model_type, gguf_name, false);
 }
 

@@ -43,6 +43,11 @@ std::string describe(const ModelSpec& spec) {
     out += fmt::format("heads {}/{} of {} scale {} cap {} window {} rope {} activation {}\n", a.num_heads,
                        a.num_kv_heads, a.head_dim, a.scale, a.softcap, a.window, a.rope,
                        static_cast<int>(layer.mlp.activation));
+    if (!layer.moe) continue;
+    const MoeSpec& m = *layer.moe;
+    out += fmt::format("experts {} of {} scores {} bias {} groups {}/{} normalize {} scale {}\n", m.per_token,
+                       m.experts.size(), static_cast<int>(m.scores), m.selection_bias, m.groups_per_token,
+                       m.groups, m.normalize, m.scale);
   }
   norm(spec.final_norm);
   map(spec.head);
@@ -111,9 +116,18 @@ std::vector<LinearUse> block_linears(const ModelSpec& spec) {
 
 double block_macs(const ModelSpec& spec) {
   double macs = 0;
-  for (const LinearUse& use : block_linears(spec))
-    macs += static_cast<double>(use.linear->rows * use.linear->columns);
+  for (const LinearUse& use : block_linears(spec)) {
+    const auto& moe = spec.layers[static_cast<std::size_t>(use.layer)].moe;
+    const double share = use.linear->expert < 0
+                             ? 1.0
+                             : static_cast<double>(moe->per_token) / static_cast<double>(moe->experts.size());
+    macs += share * static_cast<double>(use.linear->rows * use.linear->columns);
+  }
   return macs;
+}
+
+bool has_experts(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.layers, [](const LayerSpec& l) { return l.moe.has_value(); });
 }
 
 }  // namespace wring::model

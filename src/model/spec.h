@@ -14,7 +14,7 @@ namespace wring::model {
 
 /// Where the input of a linear map is taken: calibration statistics hang there, shared by the maps that read
 /// it.
-enum class Site { kQkv, kO, kGateUp, kDown };
+enum class Site { kQkv, kO, kGateUp, kDown, kRouter, kExpertGateUp, kExpertDown };
 
 /// A linear map y = W x (+ bias), W (rows, columns). Names are Hugging Face's, without ".weight".
 struct LinearSpec {
@@ -23,6 +23,7 @@ struct LinearSpec {
   std::int64_t columns = 0;
   bool bias = false;
   int rotary_head_dim = 0;  // > 0: rows are rotary heads of this size (GGUF files order their rows in pairs)
+  int expert = -1;          // ≥ 0: the map of this expert, which may lie in one tensor with all others'
 };
 
 /// y = x · (weight + weight_offset) / rms(x).
@@ -62,12 +63,31 @@ struct MlpSpec {
   Activation activation = Activation::kSilu;
 };
 
+/// How a router's logits become weights of experts.
+enum class RouterScores { kSoftmax, kSigmoid };
+
+/// Mixture of experts: each token goes through the `per_token` experts with the highest scores, and adds
+/// their outputs by weight in the order of their scores. Equal scores: the expert with the lower number.
+struct MoeSpec {
+  LinearSpec router;  // (experts, hidden_size)
+  RouterScores scores = RouterScores::kSoftmax;
+  std::string selection_bias;  // vector (experts) added to scores for the choice alone; empty: none
+  int groups = 1,
+      groups_per_token = 1;  // only experts of the best groups are chosen, by their two best scores
+  int per_token = 0;
+  bool normalize = true;  // chosen weights are divided by their sum
+  float scale = 1.0F;     // of the weights
+  std::vector<MlpSpec> experts;
+  std::optional<MlpSpec> shared;  // for every token, added to the sum
+};
+
 /// One block: x += output_norm(mixer(norm(x))); x += output_norm(mlp(norm(x))), norms where there are any.
 struct LayerSpec {
   std::optional<NormSpec> mixer_norm, mixer_output_norm;
   AttentionSpec attention;
   std::optional<NormSpec> mlp_norm, mlp_output_norm;
-  MlpSpec mlp;
+  MlpSpec mlp;  // where there is no moe
+  std::optional<MoeSpec> moe;
 };
 
 /// The norms and linear maps of a block, in the order of computation: f(const NormSpec&), f(const
@@ -85,8 +105,18 @@ void for_each_part(const LayerSpec& layer, Norm&& norm, Map&& map) {
   map(a.o, Site::kO);
   optional_norm(layer.mixer_output_norm);
   optional_norm(layer.mlp_norm);
-  for (const LinearSpec* l : {&layer.mlp.gate, &layer.mlp.up}) map(*l, Site::kGateUp);
-  map(layer.mlp.down, Site::kDown);
+  const auto mlp = [&](const MlpSpec& m, Site gate_up, Site down) {
+    map(m.gate, gate_up);
+    map(m.up, gate_up);
+    map(m.down, down);
+  };
+  if (layer.moe) {
+    map(layer.moe->router, Site::kRouter);
+    for (const MlpSpec& expert : layer.moe->experts) mlp(expert, Site::kExpertGateUp, Site::kExpertDown);
+    if (layer.moe->shared) mlp(*layer.moe->shared, Site::kGateUp, Site::kDown);
+  } else {
+    mlp(layer.mlp, Site::kGateUp, Site::kDown);
+  }
   optional_norm(layer.mlp_output_norm);
 }
 
@@ -131,7 +161,11 @@ struct LinearUse {
 /// The linear maps of the blocks, in the order of computation: these are what recipes quantize by default.
 std::vector<LinearUse> block_linears(const ModelSpec& spec);
 
-/// Multiply-adds of one position through the blocks' linear maps: attention and head are left out.
+/// Whether any layer is a mixture of experts.
+bool has_experts(const ModelSpec& spec);
+
+/// Multiply-adds of one position through the blocks' linear maps, of experts those that it is sent to:
+/// attention and head are left out.
 double block_macs(const ModelSpec& spec);
 
 }  // namespace wring::model

@@ -7,6 +7,12 @@ std::int64_t paired_row(std::int64_t row, int head_dim) {
   return head * head_dim + (within < half ? 2 * within : 2 * (within - half) + 1);
 }
 
+std::vector<std::uint64_t> Weight::shape() const {
+  const auto n = static_cast<std::uint64_t>(columns);
+  if (rows == 1) return {n};
+  return {static_cast<std::uint64_t>(rows), n};
+}
+
 std::int64_t Weight::stored_row(std::int64_t row) const {
   return paired_head_dim > 0 ? paired_row(row, paired_head_dim) : row;
 }

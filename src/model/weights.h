@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,15 +20,20 @@ namespace wring::model {
 struct Weight {
   std::string name;  // Hugging Face's, with ".weight" or ".bias"
   const formats::TensorInfo* tensor = nullptr;
-  std::int64_t rows = 0;  // 1 for vectors
+  std::span<const std::byte> data;  // the tensor's, or an expert's part of a tensor that stacks experts
+  std::int64_t rows = 0;            // 1 for vectors
   std::int64_t columns = 0;
   int paired_head_dim = 0;  // > 0: stored row 2i, 2i+1 of each head is our row i, i + head_dim/2
 
   formats::QuantType type() const { return tensor->type; }
-  std::size_t row_bytes() const { return tensor->data.size() / static_cast<std::size_t>(rows); }
+  std::size_t row_bytes() const { return data.size() / static_cast<std::size_t>(rows); }
+  std::uint64_t elements() const {
+    return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(columns);
+  }
+  std::vector<std::uint64_t> shape() const;  // outermost first
   std::int64_t stored_row(std::int64_t row) const;
   const std::byte* row_data(std::int64_t row) const {
-    return tensor->data.data() + static_cast<std::size_t>(stored_row(row)) * row_bytes();
+    return data.data() + static_cast<std::size_t>(stored_row(row)) * row_bytes();
   }
 };
 

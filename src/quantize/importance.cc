@@ -35,6 +35,10 @@ void add_squares(const engine::Rows& inputs, std::size_t begin, std::size_t end,
 
 ImportanceCollector::ImportanceCollector(const model::ModelSpec& spec, ThreadPool& pool)
     : spec_(&spec), pool_(&pool), sums_(spec.layers.size() * kSites) {
+  if (model::has_experts(spec)) {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("importance of mixtures of experts ({}) is not taken yet", spec.model_type));
+  }
   for (const model::LinearUse& use : model::block_linears(spec)) {
     Sums& sums = sums_of(use.layer, use.site);
     sums.group.assign(static_cast<std::size_t>(use.linear->columns), 0.0);

@@ -58,6 +58,10 @@ void add_linear(std::vector<PlannedTensor>& out, const model::LinearSpec& linear
 
 /// Every weight of the model, types not chosen yet.
 std::vector<PlannedTensor> tensors_of(const model::ModelSpec& spec) {
+  if (model::has_experts(spec)) {
+    throw Error(ErrorCode::kNotSupported,
+                fmt::format("writing mixtures of experts ({}) is not supported yet", spec.model_type));
+  }
   std::vector<PlannedTensor> out;
   out.push_back(matrix(spec.embedding, TensorRole::kEmbedding, spec.vocab_size, spec.hidden_size, 0));
   const auto add_norm = [&](const model::NormSpec& norm) {
