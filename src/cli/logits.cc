@@ -37,7 +37,7 @@ void run(const LogitsOptions& o) {
   const model::Model m = open_model(o.model);
   const std::vector<std::int32_t> ids = parse_ids(o.ids);
   engine::Engine engine(m, {.threads = o.common.threads});
-  const engine::SequenceId sequence = engine.add_sequence();
+  const engine::SequenceId sequence = engine.add_sequence(static_cast<std::int64_t>(ids.size()));
   HiddenStates hidden;
   // The observer may not fail inside a step: all that it will hold is made room for now.
   if (o.hidden)

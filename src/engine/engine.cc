@@ -16,6 +16,7 @@ struct Sequence {
   BlockTable table;
   std::int64_t committed = 0;
   std::int64_t computed = 0;  // ≥ committed; what commit() may still keep
+  std::int64_t longest = 0;
 };
 
 }  // namespace
@@ -87,7 +88,8 @@ void Engine::State::prepare(const Batch& batch) {
   for (const BatchItem& item : batch.items) {
     const auto first_row = static_cast<std::int64_t>(plan.ids.size());
     const auto count = static_cast<std::int64_t>(item.ids.size());
-    plan.spans.push_back({first_row, count, item.first_position, &find(item.sequence).table});
+    const Sequence& sequence = find(item.sequence);
+    plan.spans.push_back({first_row, count, item.first_position, &sequence.table, sequence.longest});
     plan.ids.insert(plan.ids.end(), item.ids.begin(), item.ids.end());
     for (std::int64_t i = 0; i < count; ++i) {
       plan.positions.push_back(item.first_position + i);
@@ -115,9 +117,9 @@ ThreadPool& Engine::pool() {
   return state_->pool;
 }
 
-SequenceId Engine::add_sequence() {
+SequenceId Engine::add_sequence(std::int64_t longest) {
   const SequenceId id = state_->next_sequence++;
-  state_->sequences.emplace(id, Sequence{});
+  state_->sequences.emplace(id, Sequence{.table = {}, .longest = longest});
   return id;
 }
 

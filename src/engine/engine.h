@@ -45,7 +45,9 @@ class Engine {
   Products products() const;
   ThreadPool& pool();
 
-  SequenceId add_sequence();
+  /// `longest`: how many positions it may reach, if that is known. Models with two sets of rotary frequencies
+  /// (longrope) choose by it, once for the whole sequence.
+  SequenceId add_sequence(std::int64_t longest = 0);
   /// Frees the sequence's pages.
   void remove_sequence(SequenceId sequence);
   /// Positions that are committed.

@@ -212,19 +212,26 @@ void Forward::embed(const RowPlan& plan) {
 
 void Forward::fill_rope_tables(const RowPlan& plan) {
   const model::ModelSpec& spec = model_->spec();
-  for_rows(static_cast<std::int64_t>(plan.ids.size()), [&](std::size_t r) {
-    for (std::size_t t = 0; t < spec.ropes.size(); ++t) {
-      const model::RopeSpec& rope = spec.ropes[t];
-      float* cosine = rotations_[t].cosine.row(r);
-      float* sine = rotations_[t].sine.row(r);
-      for (std::size_t i = 0; i < rope.inverse_frequencies.size(); ++i) {
-        // The angle is a float32 product, as in the reference implementations.
-        const float angle = static_cast<float>(plan.positions[r]) * rope.inverse_frequencies[i];
-        cosine[i] = static_cast<float>(portable_cos(static_cast<double>(angle))) * rope.magnitude;
-        sine[i] = static_cast<float>(portable_sin(static_cast<double>(angle))) * rope.magnitude;
-      }
-    }
-  });
+  for (const RowSpan& span : plan.spans) {
+    for_rows(span.count, [&](std::size_t i) {
+      for (std::size_t t = 0; t < spec.ropes.size(); ++t)
+        fill_rotation(spec.ropes[t], span.longest, plan, z(span.first_row) + i, rotations_[t]);
+    });
+  }
+}
+
+void Forward::fill_rotation(const model::RopeSpec& rope, std::int64_t longest, const RowPlan& plan,
+                            std::size_t row, Rotation& rotation) {
+  const bool is_long = !rope.long_inverse_frequencies.empty() && longest > rope.long_from;
+  const std::vector<float>& frequencies = is_long ? rope.long_inverse_frequencies : rope.inverse_frequencies;
+  float* cosine = rotation.cosine.row(row);
+  float* sine = rotation.sine.row(row);
+  for (std::size_t i = 0; i < frequencies.size(); ++i) {
+    // The angle is a float32 product, as in the reference implementations.
+    const float angle = static_cast<float>(plan.positions[row]) * frequencies[i];
+    cosine[i] = static_cast<float>(portable_cos(static_cast<double>(angle))) * rope.magnitude;
+    sine[i] = static_cast<float>(portable_sin(static_cast<double>(angle))) * rope.magnitude;
+  }
 }
 
 void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {

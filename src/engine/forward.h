@@ -26,6 +26,7 @@ struct RowSpan {
   std::int64_t count = 0;
   std::int64_t first_position = 0;
   const BlockTable* table = nullptr;
+  std::int64_t longest = 0;  // positions that the sequence may reach
 };
 
 /// A batch laid out in rows: what compute() needs and nothing else.
@@ -94,6 +95,8 @@ class Forward {
 
   void embed(const RowPlan& plan);
   void fill_rope_tables(const RowPlan& plan);
+  static void fill_rotation(const model::RopeSpec& rope, std::int64_t longest, const RowPlan& plan,
+                            std::size_t row, Rotation& rotation);
   void block(int index, const RowPlan& plan, ForwardObserver* observer);
   void attend(int index, const RowPlan& plan);
   /// Rotates queries and keys, and stores keys and values; all rows lie in one page.

@@ -58,8 +58,9 @@ void Scheduler::State::admit() {
     auto [id, request] = std::move(queue.front());
     queue.pop_front();
     Sampler sampler(request.sampling);
-    active.push_back(
-        std::make_unique<Active>(Active{id, std::move(request), engine->add_sequence(), std::move(sampler)}));
+    const SequenceId sequence =
+        engine->add_sequence(static_cast<std::int64_t>(request.prompt.size()) + request.max_tokens);
+    active.push_back(std::make_unique<Active>(Active{id, std::move(request), sequence, std::move(sampler)}));
   }
 }
 

@@ -20,6 +20,7 @@ constexpr std::array kArchitectures = {
     Architecture{"gemma3_text", "gemma3", false, make_gemma3_spec},
     Architecture{"smollm3", "smollm3", true, make_llama_spec},
     Architecture{"olmo2", "olmo2", false, make_olmo2_spec},
+    Architecture{"phi3", "phi3", false, make_phi3_spec},
     Architecture{"mixtral", "llama", true, make_mixtral_spec},
     Architecture{"qwen3_moe", "qwen3moe", false, make_qwen3_moe_spec},
     Architecture{"exaone_moe", "exaone-moe", false, make_exaone_moe_spec},

@@ -38,6 +38,8 @@ ModelSpec make_olmo2_spec(const ModelConfig& config);
 /// OLMo 2's norms, with queries and keys normalized head by head.
 ModelSpec make_exaone4_spec(const ModelConfig& config);
 
+/// Queries, keys and values in one tensor, gate and up in another; rotary of a part of the head.
+ModelSpec make_phi3_spec(const ModelConfig& config);
 /// Llama with a mixture of experts for an MLP.
 ModelSpec make_mixtral_spec(const ModelConfig& config);
 /// Qwen 3 with a mixture of experts.

@@ -10,7 +10,12 @@ namespace wring::model {
 namespace {
 
 RopeSpec rope_spec(const RopeParameters& rope, std::int64_t head_dim) {
-  return {rope_inverse_frequencies(rope, head_dim), static_cast<float>(rope.attention_factor)};
+  RopeSpec spec{rope_inverse_frequencies(rope, head_dim), static_cast<float>(rope.attention_factor), {}, 0};
+  if (rope.rope_type == "longrope") {
+    spec.long_inverse_frequencies = divided_frequencies(rope.rope_theta, rope.long_factor);
+    spec.long_from = rope.original_max_position_embeddings;
+  }
+  return spec;
 }
 
 AttentionSpec attention(const ModelConfig& c, std::size_t layer) {

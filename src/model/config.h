@@ -16,14 +16,16 @@ namespace wring::model {
 
 /// Rotary position embedding, as `rope_parameters` (older: rope_theta and rope_scaling) define it.
 struct RopeParameters {
-  std::string rope_type = "default";  // default, linear, llama3, yarn
+  std::string rope_type = "default";  // default, linear, llama3, yarn, longrope
   double rope_theta = 10000.0;
   double factor = 1.0;                                // linear, llama3, yarn
   double low_freq_factor = 1.0;                       // llama3
   double high_freq_factor = 4.0;                      // llama3
-  std::int64_t original_max_position_embeddings = 0;  // llama3, yarn
+  std::int64_t original_max_position_embeddings = 0;  // llama3, yarn, longrope
   double beta_fast = 32.0, beta_slow = 1.0;           // yarn
-  double attention_factor = 1.0;                      // yarn: multiplies cosine and sine
+  double attention_factor = 1.0;                      // yarn, longrope: multiplies cosine and sine
+  std::vector<float> short_factor, long_factor;       // longrope: one divisor a rotated pair
+  double partial_rotary_factor = 1.0;                 // of a head, from its front: what is rotated
   bool truncate = true;                               // yarn: whole-numbered bounds of the ramp
   std::vector<float> freq_divisors;  // GGUF's rope_freqs.weight: one divisor a rotated pair; else empty
 };

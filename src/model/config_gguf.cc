@@ -35,7 +35,24 @@ void read_yarn(const formats::GgufReader& file, const std::string& prefix, RopeP
   rope.attention_factor = number("attn_factor", 1, 1e-3, 1e3) * sharpening;
 }
 
-RopeParameters read_rope(const formats::GgufReader& file, const std::string& prefix, std::int64_t head_dim) {
+// A vector of divisors, one a rotated pair; empty: the file has none.
+std::vector<float> read_divisors(const formats::GgufReader& file, const char* name, std::int64_t pairs) {
+  const formats::TensorInfo* tensor = file.find(name);
+  if (tensor == nullptr) return {};
+  if (tensor->type != formats::QuantType::kF32 || tensor->elements() != static_cast<std::uint64_t>(pairs)) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} has {} values of type {}, {} of type F32 are expected", name,
+                            tensor->elements(), formats::name_of(tensor->type), pairs),
+                file.file());
+  }
+  std::vector<float> divisors(tensor->elements());
+  std::copy_n(tensor->data.data(), tensor->data.size(), reinterpret_cast<std::byte*>(divisors.data()));
+  for (const float d : divisors) number_in(file, fmt::format("a value of {}", name), d, 1e-6, 1e9);
+  return divisors;
+}
+
+RopeParameters read_rope(const formats::GgufReader& file, const std::string& prefix, std::int64_t head_dim,
+                         bool rotates_parts) {
   RopeParameters rope;
   const std::string theta = prefix + "rope.freq_base";
   rope.rope_theta = number_in(file, theta, file.number_or(theta, 10000.0), 1e-3, 1e12);
@@ -51,25 +68,27 @@ RopeParameters read_rope(const formats::GgufReader& file, const std::string& pre
                 fmt::format("{}rope.scaling.type {} is not supported", prefix, printable(type)), file.file(),
                 "supported: none, linear, yarn, and rope_freqs.weight");
   }
-  const std::int64_t rotated = file.integer_or(prefix + "rope.dimension_count", head_dim, 1, kMaxSize);
-  if (rotated != head_dim) {
+  const std::int64_t rotated = file.integer_or(prefix + "rope.dimension_count", head_dim, 2, head_dim);
+  rope.partial_rotary_factor = static_cast<double>(rotated) / static_cast<double>(head_dim);
+  if (rotated != head_dim && !rotates_parts) {
     throw Error(
         ErrorCode::kNotSupported,
         fmt::format("{}rope.dimension_count {} differs from the head size {}", prefix, rotated, head_dim),
         file.file());
   }
-  if (const formats::TensorInfo* freqs = file.find("rope_freqs.weight")) {
-    if (freqs->type != formats::QuantType::kF32 ||
-        freqs->elements() != static_cast<std::uint64_t>(head_dim / 2)) {
-      throw Error(ErrorCode::kBadInput,
-                  fmt::format("rope_freqs.weight has {} values of type {}, {} of type F32 are expected",
-                              freqs->elements(), formats::name_of(freqs->type), head_dim / 2),
-                  file.file());
-    }
-    rope.freq_divisors.resize(freqs->elements());
-    std::copy_n(freqs->data.data(), freqs->data.size(),
-                reinterpret_cast<std::byte*>(rope.freq_divisors.data()));
-    for (const float d : rope.freq_divisors) number_in(file, "a value of rope_freqs.weight", d, 1e-6, 1e9);
+  rope.freq_divisors = read_divisors(file, "rope_freqs.weight", rotated / 2);
+  rope.short_factor = read_divisors(file, "rope_factors_short.weight", rotated / 2);
+  rope.long_factor = read_divisors(file, "rope_factors_long.weight", rotated / 2);
+  if (rope.short_factor.empty() != rope.long_factor.empty()) {
+    throw Error(ErrorCode::kBadInput, "rope_factors_short.weight and rope_factors_long.weight go together",
+                file.file());
+  }
+  if (!rope.long_factor.empty()) {
+    rope.rope_type = "longrope";
+    rope.original_max_position_embeddings =
+        file.integer(prefix + "rope.scaling.original_context_length", 1, kMaxContext);
+    const std::string factor = prefix + "rope.scaling.attn_factor";
+    rope.attention_factor = number_in(file, factor, file.number_or(factor, 1), 1e-3, 1e3);
   }
   return rope;
 }
@@ -131,6 +150,7 @@ std::int64_t full_attention_interval(const ModelConfig& c) {
   if (c.model_type == "gemma2") return 2;
   if (c.model_type == "gemma3_text") return 6;
   if (c.model_type.starts_with("exaone")) return 4;
+  if (c.model_type == "phi3") return c.num_hidden_layers + 1;  // none does
   return 0;
 }
 
@@ -153,7 +173,7 @@ void read_layers(const formats::GgufReader& file, const std::string& p, ModelCon
   std::int64_t interval = full_attention_interval(c);
   if (interval > 0) c.sliding_window = file.integer_or(window, 0, 0, kMaxContext);
   const std::vector<bool> listed = listed_windows(file, pattern, c.num_hidden_layers);
-  if (listed.empty() && interval > 0) interval = file.integer_or(pattern, interval, 1, kMaxLayers);
+  if (listed.empty() && interval > 0) interval = file.integer_or(pattern, interval, 1, kMaxLayers + 1);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const bool sliding = c.sliding_window > 0 &&
                          (listed.empty() ? (i + 1) % interval != 0 : listed[static_cast<std::size_t>(i)]);
@@ -212,7 +232,7 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
   c.max_position_embeddings = file.integer(p + "context_length", 1, kMaxContext);
   const std::string eps = p + "attention.layer_norm_rms_epsilon";
   c.rms_norm_eps = number_in(file, eps, file.number(eps), 0, 1);
-  c.rope = read_rope(file, p, c.head_dim);
+  c.rope = read_rope(file, p, c.head_dim, c.model_type == "phi3");
   read_gemma(file, p, c);
   read_layers(file, p, c);
 

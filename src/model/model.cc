@@ -51,6 +51,8 @@ struct Model::State {
   void add_linear(const LinearSpec& linear);
   /// An expert's map out of a tensor that holds all experts'; false: there is no such tensor.
   bool add_from_stack(const LinearSpec& linear);
+  /// Rows of a tensor that holds several maps.
+  void add_part(const LinearSpec& linear);
   const TensorInfo* find(const std::string& name) const;  // by Hugging Face's name
   void check(const TensorInfo& tensor, const std::vector<std::uint64_t>& shape) const;
   void refuse_unused() const;
@@ -128,8 +130,20 @@ bool Model::State::add_from_stack(const LinearSpec& linear) {
   return true;
 }
 
+void Model::State::add_part(const LinearSpec& linear) {
+  const std::size_t last = weights.size();
+  add(linear.stored.name + ".weight", linear.stored.total, linear.columns);  // checked whole, then cut
+  Weight& weight = weights[last];
+  const std::size_t row_bytes = weight.row_bytes();
+  weight.name = linear.name + ".weight";
+  weight.data = weight.data.subspan(static_cast<std::size_t>(linear.stored.first) * row_bytes,
+                                    static_cast<std::size_t>(linear.rows) * row_bytes);
+  weight.rows = linear.rows;
+}
+
 void Model::State::add_linear(const LinearSpec& linear) {
   if (linear.expert >= 0 && add_from_stack(linear)) return;
+  if (!linear.stored.name.empty()) return add_part(linear);
   add(linear.name + ".weight", linear.rows, linear.columns, linear.rotary_head_dim);
   if (linear.bias) add(linear.name + ".bias", 1, linear.rows);
 }
@@ -151,7 +165,7 @@ void Model::State::load_weights() {
 void Model::State::refuse_unused() const {
   for (const TensorInfo& tensor : tensors()) {
     if (used.contains(&tensor) || is_derived_buffer(tensor.name)) continue;
-    if (gguf && tensor.name == "rope_freqs.weight") continue;  // read with the configuration
+    if (gguf && tensor.name.starts_with("rope_f")) continue;  // read with the configuration
     if (tensor.name == "lm_head.weight" && config.tie_word_embeddings) {
       // A copy of the tied embedding, as some exporters write it. Anything else there would be another model.
       const TensorInfo& embedding = *weights.front().tensor;

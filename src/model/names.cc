@@ -15,7 +15,7 @@ constexpr std::array<Pair, 3> kGlobal = {{
 }};
 
 // Below "model.layers.<i>." and "blk.<i>.".
-constexpr std::array<Pair, 18> kInBlock = {{
+constexpr std::array<Pair, 20> kInBlock = {{
     {"input_layernorm", "attn_norm"},
     {"self_attn.q_proj", "attn_q"},
     {"self_attn.k_proj", "attn_k"},
@@ -27,6 +27,8 @@ constexpr std::array<Pair, 18> kInBlock = {{
     {"mlp.gate_proj", "ffn_gate"},
     {"mlp.up_proj", "ffn_up"},
     {"mlp.down_proj", "ffn_down"},
+    {"self_attn.qkv_proj", "attn_qkv"},
+    {"mlp.gate_up_proj", "ffn_up"},
     {"mlp.gate", "ffn_gate_inp"},
     {"mlp.experts.gate_proj", "ffn_gate_exps"},  // stacked, as GGUF has them
     {"mlp.experts.up_proj", "ffn_up_exps"},

@@ -47,15 +47,27 @@ double yarn_frequency(const RopeParameters& rope, double frequency, std::int64_t
 
 }  // namespace
 
+std::int64_t rotated_values(const RopeParameters& rope, std::int64_t head_dim) {
+  return static_cast<std::int64_t>(static_cast<double>(head_dim) * rope.partial_rotary_factor) / 2 * 2;
+}
+
+std::vector<float> divided_frequencies(double rope_theta, const std::vector<float>& divisors) {
+  RopeParameters rope;
+  rope.rope_theta = rope_theta;
+  rope.freq_divisors = divisors;
+  return rope_inverse_frequencies(rope, 2 * static_cast<std::int64_t>(divisors.size()));
+}
+
 std::vector<float> rope_inverse_frequencies(const RopeParameters& rope, std::int64_t head_dim) {
+  if (rope.rope_type == "longrope") return divided_frequencies(rope.rope_theta, rope.short_factor);
+  const std::int64_t rotated = rotated_values(rope, head_dim);
   std::vector<float> out;
   const double log_theta = portable_log(rope.rope_theta);
-  for (std::int64_t i = 0; i < head_dim / 2; ++i) {
-    double frequency =
-        portable_exp(-2.0 * static_cast<double>(i) / static_cast<double>(head_dim) * log_theta);
+  for (std::int64_t i = 0; i < rotated / 2; ++i) {
+    double frequency = portable_exp(-2.0 * static_cast<double>(i) / static_cast<double>(rotated) * log_theta);
     if (rope.rope_type == "linear") frequency /= rope.factor;
     if (rope.rope_type == "llama3") frequency = llama3_frequency(rope, frequency);
-    if (rope.rope_type == "yarn") frequency = yarn_frequency(rope, frequency, i, head_dim);
+    if (rope.rope_type == "yarn") frequency = yarn_frequency(rope, frequency, i, rotated);
     if (!rope.freq_divisors.empty())
       frequency /= static_cast<double>(rope.freq_divisors[static_cast<std::size_t>(i)]);
     out.push_back(static_cast<float>(frequency));

@@ -9,7 +9,14 @@
 
 namespace wring::model {
 
-/// (head_dim / 2) inverse frequencies, radians a position, computed in float64 and rounded once.
+/// Inverse frequencies, one a rotated pair of a head, radians a position, computed in float64 and rounded
+/// once; of longrope those of short sequences.
 std::vector<float> rope_inverse_frequencies(const RopeParameters& rope, std::int64_t head_dim);
+
+/// How many values of a head are rotated, from its front: an even number.
+std::int64_t rotated_values(const RopeParameters& rope, std::int64_t head_dim);
+
+/// 1 / theta^(2i/n), each divided by divisors[i].
+std::vector<float> divided_frequencies(double rope_theta, const std::vector<float>& divisors);
 
 }  // namespace wring::model

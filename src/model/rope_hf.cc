@@ -2,12 +2,15 @@
 // differ) and in the older one (rope_theta, rope_scaling). Source: modeling_rope_utils.py of transformers.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "base/utf8.h"
 #include "formats/json.h"
 #include "model/config_checks.h"
 #include "model/config_parts_hf.h"
+#include "model/rope.h"
 
 namespace wring::model {
 namespace {
@@ -51,28 +54,66 @@ void read_yarn(const json& fields, std::int64_t context, RopeParameters& rope, c
   rope.attention_factor = json_number_or(fields, "attention_factor", factor, 1e-3, 1e3, place);
 }
 
-/// None of the model types here rotates a part of a head only.
-void refuse_partial_rotary(const json& fields, const std::string& place) {
-  const double part = json_number_or(fields, "partial_rotary_factor", 1, 0, 1, place);
-  if (part == 1) return;
+/// Most model types rotate whole heads.
+double read_partial_rotary(const json& fields, double fallback, const ModelConfig& c,
+                           const std::string& place) {
+  const double part = json_number_or(fields, "partial_rotary_factor", fallback, 1e-3, 1, place);
+  if (part == 1 || c.model_type == "phi3") return part;
   throw Error(ErrorCode::kNotSupported, fmt::format("partial_rotary_factor {} is not supported", part), place,
               "supported: 1");
 }
 
+std::vector<float> read_factors(const json& fields, const char* key, std::int64_t pairs,
+                                const std::string& place) {
+  const json& list = fields.contains(key) ? fields.at(key) : json();
+  if (!list.is_array() || static_cast<std::int64_t>(list.size()) != pairs) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} is {}, a list of {} numbers is expected", key, formats::shown(list), pairs),
+                place);
+  }
+  std::vector<float> factors;
+  for (const json& f : list) {
+    factors.push_back(static_cast<float>(json_number(json{{key, f}}, key, 1e-6, 1e9, place)));
+  }
+  return factors;
+}
+
+void read_longrope(const json& fields, const json& config, const ModelConfig& c, RopeParameters& rope,
+                   const std::string& place) {
+  const std::int64_t pairs = rotated_values(rope, c.head_dim) / 2;
+  rope.short_factor = read_factors(fields, "short_factor", pairs, place);
+  rope.long_factor = read_factors(fields, "long_factor", pairs, place);
+  const char* key = "original_max_position_embeddings";
+  rope.original_max_position_embeddings =
+      json_int_or(config, key, json_int_or(fields, key, c.max_position_embeddings, 1, kMaxContext, place), 1,
+                  kMaxContext, place);
+  const auto original = static_cast<double>(rope.original_max_position_embeddings);
+  rope.factor = has_value(config, key) ? static_cast<double>(c.max_position_embeddings) / original
+                                       : json_number_or(fields, "factor", 1, 1e-3, 1e6, place);
+  const double sharpened =
+      rope.factor > 1 ? std::sqrt(1 + portable_log(rope.factor) / portable_log(original)) : 1.0;
+  rope.attention_factor = json_number_or(fields, "attention_factor", sharpened, 1e-3, 1e3, place);
+}
+
 /// `fields`: rope_parameters or rope_scaling; `rope`: what the configuration itself says.
-RopeParameters read_rope(const json& fields, RopeParameters rope, const ModelConfig& c,
+RopeParameters read_rope(const json& fields, const json& config, RopeParameters rope, const ModelConfig& c,
                          const std::string& place) {
   if (!fields.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", place);
   rope.rope_theta = json_number_or(fields, "rope_theta", rope.rope_theta, 1e-3, 1e12, place);
-  refuse_partial_rotary(fields, place);
+  rope.partial_rotary_factor = read_partial_rotary(fields, rope.partial_rotary_factor, c, place);
   // "type" is what configurations before 2024 call it.
   rope.rope_type =
       json_string_or(fields, "rope_type", json_string_or(fields, "type", "default", place), place);
   if (rope.rope_type == "default") return rope;
+  if (rope.rope_type == "longrope" || rope.rope_type == "su") {  // its first name
+    rope.rope_type = "longrope";
+    read_longrope(fields, config, c, rope, place);
+    return rope;
+  }
   if (rope.rope_type != "linear" && rope.rope_type != "llama3" && rope.rope_type != "yarn") {
     throw Error(ErrorCode::kNotSupported,
                 fmt::format("rope_type {} is not supported", printable(rope.rope_type)), place,
-                "supported: default, linear, llama3, yarn");
+                "supported: default, linear, llama3, yarn, longrope");
   }
   rope.factor = json_number(fields, "factor", 1e-3, 1e6, place);
   if (rope.rope_type == "llama3") read_llama3(fields, rope, place);
@@ -85,7 +126,7 @@ RopeParameters read_rope(const json& fields, RopeParameters rope, const ModelCon
 void read_ropes(const json& config, double default_theta, ModelConfig& c, const std::string& where) {
   RopeParameters base;
   base.rope_theta = json_number_or(config, "rope_theta", default_theta, 1e-3, 1e12, where);
-  refuse_partial_rotary(config, where);
+  base.partial_rotary_factor = read_partial_rotary(config, 1, c, where);
   const char* key = has_value(config, "rope_parameters") ? "rope_parameters"
                     : has_value(config, "rope_scaling")  ? "rope_scaling"
                                                          : nullptr;
@@ -94,12 +135,13 @@ void read_ropes(const json& config, double default_theta, ModelConfig& c, const 
       key != nullptr && config.at(key).is_object() &&
       (config.at(key).contains("full_attention") || config.at(key).contains("sliding_attention"));
   if (by_layer_type) {
-    c.rope = read_rope(config.at(key).value("full_attention", json()), base, c, place + ".full_attention");
-    c.local_rope =
-        read_rope(config.at(key).value("sliding_attention", json()), base, c, place + ".sliding_attention");
+    c.rope =
+        read_rope(config.at(key).value("full_attention", json()), config, base, c, place + ".full_attention");
+    c.local_rope = read_rope(config.at(key).value("sliding_attention", json()), config, base, c,
+                             place + ".sliding_attention");
     return;
   }
-  c.rope = key == nullptr ? base : read_rope(config.at(key), base, c, place);
+  c.rope = key == nullptr ? base : read_rope(config.at(key), config, base, c, place);
   if (c.model_type == "gemma3_text") {
     c.local_rope = base;
     c.local_rope->rope_theta = json_number_or(config, "rope_local_base_freq", 10000, 1e-3, 1e12, where);

@@ -16,6 +16,12 @@ namespace wring::model {
 /// it.
 enum class Site { kQkv, kO, kGateUp, kDown, kRouter, kExpertGateUp, kExpertDown };
 
+/// Rows of a tensor that holds several maps one after the other.
+struct StoredRows {
+  std::string name;  // of the tensor; empty: the map has one of its own
+  std::int64_t first = 0, total = 0;
+};
+
 /// A linear map y = W x (+ bias), W (rows, columns). Names are Hugging Face's, without ".weight".
 struct LinearSpec {
   std::string name;  // "model.layers.0.self_attn.q_proj"
@@ -24,6 +30,7 @@ struct LinearSpec {
   bool bias = false;
   int rotary_head_dim = 0;  // > 0: rows are rotary heads of this size (GGUF files order their rows in pairs)
   int expert = -1;          // ≥ 0: the map of this expert, which may lie in one tensor with all others'
+  StoredRows stored;
 };
 
 /// y = x · (weight + weight_offset) / rms(x).
@@ -34,10 +41,14 @@ struct NormSpec {
   float weight_offset = 0;
 };
 
-/// Rotary positions: value i of a head is rotated with value i + head_dim / 2.
+/// Rotary positions: of the first 2n values of a head, n frequencies, value i is rotated with value i + n.
 struct RopeSpec {
   std::vector<float> inverse_frequencies;  // radians a position
   float magnitude = 1.0F;                  // multiplies cosine and sine
+  /// Instead of the above in sequences that may grow longer than `long_from` positions (longrope); empty:
+  /// none.
+  std::vector<float> long_inverse_frequencies;
+  std::int64_t long_from = 0;
 };
 
 /// Softmax attention with grouped key/value heads.

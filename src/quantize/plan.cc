@@ -62,6 +62,11 @@ std::vector<PlannedTensor> tensors_of(const model::ModelSpec& spec) {
     throw Error(ErrorCode::kNotSupported,
                 fmt::format("writing mixtures of experts ({}) is not supported yet", spec.model_type));
   }
+  if (!spec.layers.front().attention.q.stored.name.empty()) {
+    throw Error(
+        ErrorCode::kNotSupported,
+        fmt::format("writing tensors that hold several maps ({}) is not supported yet", spec.model_type));
+  }
   std::vector<PlannedTensor> out;
   out.push_back(matrix(spec.embedding, TensorRole::kEmbedding, spec.vocab_size, spec.hidden_size, 0));
   const auto add_norm = [&](const model::NormSpec& norm) {
