@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "engine/scheduler.h"
@@ -112,14 +114,71 @@ TEST_P(Golden, TheOlderConfigurationSaysTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, Golden,
                          ::testing::Values("llama", "llama3_rope", "llama_linear_rope", "qwen2", "gemma2",
-                                           "gemma3", "olmo2", "exaone4"));
+                                           "gemma3", "olmo2", "exaone4", "phi3", "exaone_moe"));
 
 TEST(Engine, AGgufCopyComputesTheSameBits) {
-  const model::Model hf = model::Model::open(data("arch/llama")),
-                     gguf = model::Model::open(data("gguf/llama.gguf"));
-  Engine a(hf, {}), b(gguf, {});
-  const std::vector<TokenId> ids = {5, 9, 200, 17, 3, 319, 0, 44};
-  EXPECT_EQ(all_logits(a, ids, {8}), all_logits(b, ids, {8}));
+  for (const std::string name : {"llama", "exaone_moe"}) {
+    const model::Model hf = model::Model::open(data("arch/" + name)),
+                       gguf = model::Model::open(data("gguf/" + name + ".gguf"));
+    Engine a(hf, {}), b(gguf, {});
+    const std::vector<TokenId> ids = {5, 9, 200, 17, 3, 319, 0, 44};
+    EXPECT_EQ(all_logits(a, ids, {8}), all_logits(b, ids, {8})) << name;
+  }
+}
+
+// A copy of a model with other fields in its config.json.
+class Edited {
+ public:
+  Edited(const std::string& model, const nlohmann::json& changes) {
+    std::string name = (std::filesystem::temp_directory_path() / "wring_edited_XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    nlohmann::json config = nlohmann::json::parse(std::ifstream(data(model) / "config.json"));
+    config.update(changes);
+    std::ofstream(folder_ / "config.json") << config;
+    std::filesystem::create_symlink(data(model) / "model.safetensors", folder_ / "model.safetensors");
+  }
+  ~Edited() { std::filesystem::remove_all(folder_); }
+  Edited(const Edited&) = delete;
+  Edited& operator=(const Edited&) = delete;
+  model::Model open() const { return model::Model::open(folder_); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST(Engine, LongropeIsChosenOnceForASequence) {
+  const std::vector<double> ones(12, 1.0), stretched(12, 3.0);
+  const auto rope = [](const nlohmann::json& shorts, const nlohmann::json& longs) {
+    return nlohmann::json{{"original_max_position_embeddings", 32},
+                          {"rope_parameters",
+                           {{"rope_type", "longrope"},
+                            {"rope_theta", 10000.0},
+                            {"short_factor", shorts},
+                            {"long_factor", longs},
+                            {"attention_factor", 1.25}}}};
+  };
+  const model::Model both = Edited("arch/phi3", rope(ones, stretched)).open(),
+                     shorts = Edited("arch/phi3", rope(ones, ones)).open(),
+                     longs = Edited("arch/phi3", rope(stretched, stretched)).open();
+  std::vector<TokenId> ids;
+  for (int i = 0; i < 40; ++i) ids.push_back(i * 7 % 320);
+  const auto logits = [&](const model::Model& m, std::int64_t longest, std::size_t chunk) {
+    Engine engine(m, {});
+    const SequenceId s = engine.add_sequence(longest);
+    std::vector<float> out;
+    for (std::size_t at = 0; at < ids.size(); at += chunk) {
+      const auto part = std::span(ids).subspan(at, std::min(chunk, ids.size() - at));
+      const std::vector<float> rows =
+          flat(engine.step({{{s, static_cast<std::int64_t>(at), part, Logits::kAll}}}).logits);
+      out.insert(out.end(), rows.begin(), rows.end());
+      engine.commit(s, static_cast<std::int64_t>(part.size()));
+    }
+    return out;
+  };
+  EXPECT_EQ(logits(both, 32, 40), logits(shorts, 0, 40));
+  EXPECT_EQ(logits(both, 33, 40), logits(longs, 0, 40));
+  EXPECT_EQ(logits(both, 33, 7), logits(longs, 0, 40));
+  EXPECT_NE(logits(shorts, 0, 40), logits(longs, 0, 40));
 }
 
 // Windows, soft caps, layers without positions and norms of every kind in chunks of every size.

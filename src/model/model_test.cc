@@ -55,6 +55,22 @@ TEST(PairedRow, IsAPermutationThatPutsPairsSideBySide) {
   EXPECT_EQ(paired_row(33, 32), 34);  // second head
 }
 
+TEST(Rope, YarnKeepsFastPairsAndStretchesSlowOnes) {
+  RopeParameters rope;
+  const std::vector<float> plain = rope_inverse_frequencies(rope, 64);
+  rope.rope_type = "yarn";
+  rope.factor = 4;
+  rope.original_max_position_embeddings = 128;
+  const std::vector<float> yarn = rope_inverse_frequencies(rope, 64);
+  // A pair that turns n times in 128 positions is number 64 · ln(128 / 2πn) / (2 ln 10000): 32 turns give
+  // −1.6, one turn 10.5; rounded outwards and kept in range the ramp goes from 0 to 11.
+  for (std::size_t i = 0; i < 32; ++i) {
+    const double ramp = std::min(1.0, static_cast<double>(i) / 11);
+    const double want = static_cast<double>(plain[i]) * (ramp / 4 + 1 - ramp);
+    EXPECT_NEAR(yarn[i] / want, 1.0, 1e-6) << i;
+  }
+}
+
 TEST(Rope, DefaultAndLinearFrequencies) {
   RopeParameters rope;
   const std::vector<float> plain = rope_inverse_frequencies(rope, 8);
