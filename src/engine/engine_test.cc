@@ -114,10 +114,11 @@ TEST_P(Golden, TheOlderConfigurationSaysTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Architectures, Golden,
                          ::testing::Values("llama", "llama3_rope", "llama_linear_rope", "qwen2", "gemma2",
-                                           "gemma3", "olmo2", "exaone4", "phi3", "exaone_moe"));
+                                           "gemma3", "olmo2", "exaone4", "phi3", "exaone_moe",
+                                           "deepseek_v3"));
 
 TEST(Engine, AGgufCopyComputesTheSameBits) {
-  for (const std::string name : {"llama", "exaone_moe"}) {
+  for (const std::string name : {"llama", "exaone_moe", "deepseek_v3"}) {
     const model::Model hf = model::Model::open(data("arch/" + name)),
                        gguf = model::Model::open(data("gguf/" + name + ".gguf"));
     Engine a(hf, {}), b(gguf, {});

@@ -13,8 +13,6 @@ namespace {
 
 // Queries of one attention task: enough to reuse each loaded key, few enough to share a prompt among threads.
 constexpr std::int64_t kTaskQueries = 32;
-// Rows of element-wise work handed to a thread at a time.
-constexpr std::size_t kRowsPerPiece = 8;
 
 std::size_t z(std::int64_t n) {
   return static_cast<std::size_t>(n);
@@ -44,11 +42,22 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
     layer.mixer_output_norm = make_norm(l.mixer_output_norm);
     layer.mlp_norm = make_norm(l.mlp_norm);
     layer.mlp_output_norm = make_norm(l.mlp_output_norm);
-    layer.q = linear(l.attention.q);
-    layer.k = linear(l.attention.k);
-    // A value's error reaches the residual stream unsmoothed, and the map is small: on the bench model 3 % of
-    // the multiply-adds buy two fifths of packed mode's divergence.
-    layer.v = linear(l.attention.v, InputForm::kTwoCodes);
+    if (l.attention.latent) {
+      const model::LatentSpec& latent = *l.attention.latent;
+      layer.latent.emplace();
+      if (latent.q_a) layer.latent->q_a = linear(*latent.q_a);
+      layer.latent->q_a_norm = make_norm(latent.q_a_norm);
+      layer.latent->q_b = linear(latent.q_b);
+      layer.latent->kv_a = linear(latent.kv_a);
+      layer.latent->kv_a_norm = make_norm(latent.kv_a_norm);
+      read_latent_maps(l.attention, *layer.latent);
+    } else {
+      layer.q = linear(l.attention.q);
+      layer.k = linear(l.attention.k);
+      // A value's error reaches the residual stream unsmoothed, and the map is small: on the bench model 3 %
+      // of the multiply-adds buy two fifths of packed mode's divergence.
+      layer.v = linear(l.attention.v, InputForm::kTwoCodes);
+    }
     layer.o = linear(l.attention.o);
     const auto mlp = [&](const model::MlpSpec& m) {
       return Mlp{linear(m.gate), linear(m.up), linear(m.down)};
@@ -77,7 +86,13 @@ void Forward::for_each_linear(F&& f) const {
     const auto mlp = [&](const Mlp& m) {
       for (const Linear* part : {&m.gate, &m.up, &m.down}) f(*part);
     };
-    for (const Linear* m : {&l.q, &l.k, &l.v, &l.o}) f(*m);
+    if (l.latent) {
+      if (l.spec->attention.latent->q_a) f(l.latent->q_a);
+      for (const Linear* m : {&l.latent->q_b, &l.latent->kv_a}) f(*m);
+    } else {
+      for (const Linear* m : {&l.q, &l.k, &l.v}) f(*m);
+    }
+    f(l.o);
     if (l.spec->moe) f(l.router);
     for (const Mlp& expert : l.experts) mlp(expert);
     if (!l.spec->moe || l.spec->moe->shared) mlp(l.mlp);
@@ -98,14 +113,15 @@ void Forward::reserve(const RowPlan& plan) {
   for (const RowSpan& span : plan.spans) pages = std::max(pages, span.table->size());
   for (const model::LayerSpec& l : spec.layers) {
     const model::AttentionSpec& a = l.attention;
-    q_.reserve(rows, a.q.rows);
-    attended_.reserve(rows, a.q.rows);
-    k_.reserve(rows, a.k.rows);
-    v_.reserve(rows, a.v.rows);
+    q_.reserve(rows, std::int64_t{a.num_heads} * a.head_dim);
+    attended_.reserve(rows, std::int64_t{a.num_heads} * a.values());
+    k_.reserve(rows, std::int64_t{a.num_kv_heads} * a.head_dim);
+    v_.reserve(rows, std::int64_t{a.num_kv_heads} * a.values());
+    if (a.latent) reserve_latent(a, rows);
     reserve_mlp(l, rows);
     for (Scratch& s : scratch_) {
       s.attention.reserve(kernels::attention_scratch_floats(kTaskQueries, a.num_heads / a.num_kv_heads,
-                                                            a.head_dim, a.head_dim));
+                                                            a.head_dim, a.values()));
     }
   }
   std::size_t widest = 0;
@@ -194,13 +210,6 @@ Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
   return logits_.rows(wanted);
 }
 
-template <class F>
-void Forward::for_rows(std::int64_t rows, F&& f) {
-  pool_->for_pieces(z(rows), kRowsPerPiece, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t r = begin; r < end; ++r) f(r);
-  });
-}
-
 void Forward::embed(const RowPlan& plan) {
   const std::size_t hidden = z(model_->spec().hidden_size);
   const float scale = model_->spec().embedding_scale;
@@ -244,12 +253,17 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
 
   const RowBuffer& mixer_input = normalized(l.mixer_norm, rows);
   show_input(model::Site::kQkv, mixer_input);
-  multiply(mixer_input, rows, {{&l.q, &q_}, {&l.k, &k_}, {&l.v, &v_}});
-  normalize(l.q_norm, q_, rows, q_);
-  normalize(l.k_norm, k_, rows, k_);
+  if (l.latent) {
+    project_into_latent(l, mixer_input, rows);
+  } else {
+    multiply(mixer_input, rows, {{&l.q, &q_}, {&l.k, &k_}, {&l.v, &v_}});
+    normalize(l.q_norm, q_, rows, q_);
+    normalize(l.k_norm, k_, rows, k_);
+  }
   attend(index, plan);
-  show_input(model::Site::kO, attended_);
-  multiply(attended_, rows, {{&l.o, &update_}});
+  const RowBuffer& output = l.latent ? project_out_of_latent(l, rows) : attended_;
+  show_input(model::Site::kO, output);
+  multiply(output, rows, {{&l.o, &update_}});
   normalize(l.mixer_output_norm, update_, rows, update_);
   add_residual(rows);
 
@@ -345,7 +359,8 @@ void Forward::attend(int index, const RowPlan& plan) {
 void Forward::store_task(int index, const HeadTask& task) {
   const model::AttentionSpec& a = layers_[z(index)].spec->attention;
   const Rotation* rotation = a.rope < 0 ? nullptr : &rotations_[z(a.rope)];
-  const std::size_t head_dim = z(a.head_dim), head = z(task.kv_head);
+  const std::size_t head_dim = z(a.head_dim), head = z(task.kv_head), begin = z(a.rotary_begin);
+  const auto rotate = a.rotary_pairs ? kernels_->rope_pairs : kernels_->rope_half;
   const std::size_t group = z(a.num_heads / a.num_kv_heads);
   const std::int64_t position = task.span->first_position + task.first;
   const PageId page = (*task.span->table)[z(position / kernels::kPageTokens)];
@@ -360,11 +375,11 @@ void Forward::store_task(int index, const HeadTask& task) {
       const float* sine = rotation->sine.row(row);
       const std::size_t half = z(rotation->cosine.columns());
       for (std::size_t h = head * group; h < (head + 1) * group; ++h)
-        kernels_->rope_half(q_.row(row) + h * head_dim, cosine, sine, half);
-      kernels_->rope_half(k, cosine, sine, half);
+        rotate(q_.row(row) + h * head_dim + begin, cosine, sine, half);
+      rotate(k + begin, cosine, sine, half);
     }
-    kernels_->store_kv(cache_->type(), k, v_.row(row) + head * head_dim, a.head_dim, a.head_dim, slot + i,
-                       keys, values);
+    const float* v = a.latent ? k : v_.row(row) + head * z(a.values());
+    kernels_->store_kv(cache_->type(), k, v, a.head_dim, a.values(), slot + i, keys, values);
   }
 }
 
@@ -379,13 +394,14 @@ void Forward::attend_task(int index, const HeadTask& task, Scratch& scratch) {
   }
   const int group = a.num_heads / a.num_kv_heads;
   const std::size_t row = z(task.span->first_row + task.first);
-  const std::size_t head = z(task.kv_head) * z(group) * z(a.head_dim);
+  const std::size_t first_head = z(task.kv_head) * z(group);
   kernels::AttentionArgs args = {};
-  args.q = q_.row(row) + head;
+  args.q = q_.row(row) + first_head * z(a.head_dim);
   args.q_stride = q_.stride();
   args.queries = task.count;
   args.group = group;
-  args.head_dim = args.value_dim = a.head_dim;
+  args.head_dim = a.head_dim;
+  args.value_dim = a.values();
   args.first_position = first_position;
   args.order = mode_ == ComputeMode::kExact ? kernels::SumOrder::kSixteen : kernels::SumOrder::kRising;
   args.kv_type = cache_->type();
@@ -394,7 +410,7 @@ void Forward::attend_task(int index, const HeadTask& task, Scratch& scratch) {
   args.scale = a.scale;
   args.softcap = a.softcap;
   args.window = a.window;
-  args.out = attended_.row(row) + head;
+  args.out = attended_.row(row) + first_head * z(a.values());
   args.out_stride = attended_.stride();
   args.scratch = scratch.attention.data();
   kernels_->attention(args);
@@ -441,8 +457,9 @@ Products Forward::products() const {
 
 std::uint64_t Forward::workspace_bytes() const {
   std::uint64_t n = 0;
-  for (const RowBuffer* b : {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_, &last_,
-                             &logits_, &router_logits_, &gathered_, &expert_output_, &chosen_output_}) {
+  for (const RowBuffer* b :
+       {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_, &last_, &logits_,
+        &compressed_, &queries_, &unpacked_, &router_logits_, &gathered_, &expert_output_, &chosen_output_}) {
     n += b->bytes();
   }
   for (const Rotation& r : rotations_) n += r.cosine.bytes() + r.sine.bytes();

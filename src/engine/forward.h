@@ -38,6 +38,9 @@ struct RowPlan {
 };
 
 class Forward {
+  // Rows of element-wise work handed to a thread at a time.
+  static constexpr std::size_t kRowsPerPiece = 8;
+
  public:
   /// Resolves every weight that the spec names. What is passed must outlive this.
   Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool,
@@ -64,11 +67,17 @@ class Forward {
   struct Mlp {
     Linear gate, up, down;
   };
+  struct Latent {
+    Linear q_a, q_b, kv_a;
+    Norm q_a_norm, kv_a_norm;
+    std::vector<float> into, out_of;  // (heads · latent, nope_dim) and (heads · value_dim, latent)
+  };
   struct Layer {
     const model::LayerSpec* spec = nullptr;
     Norm mixer_norm, q_norm, k_norm, mixer_output_norm, mlp_norm, mlp_output_norm;
     Linear q, k, v, o;
-    Mlp mlp;  // of a mixture of experts: the shared one, if any
+    std::optional<Latent> latent;  // instead of q, k and v
+    Mlp mlp;                       // of a mixture of experts: the shared one, if any
     Linear router;
     std::vector<float> selection_bias;
     std::vector<Mlp> experts;
@@ -104,6 +113,12 @@ class Forward {
   void attend_task(int index, const HeadTask& task, Scratch& scratch);
   void plan_tasks(const RowPlan& plan);
   void reserve_mlp(const model::LayerSpec& layer, std::size_t rows);
+  void reserve_latent(const model::AttentionSpec& attention, std::size_t rows);
+  void read_latent_maps(const model::AttentionSpec& attention, Latent& latent) const;
+  /// q_ and k_ from the layer's input: queries in the latent space, and the latents that are keys and values.
+  void project_into_latent(const Layer& layer, const RowBuffer& x, std::int64_t rows);
+  /// The heads' outputs from attended_, which is in the latent space.
+  const RowBuffer& project_out_of_latent(const Layer& layer, std::int64_t rows);
   /// Each stretch of the norm's size of a row alone; nothing where there is no norm.
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
   /// The residual as a part reads it: normalized, or as it is.
@@ -128,7 +143,12 @@ class Forward {
   void for_each_linear(F&& f) const;
   /// f(row) for each of `rows` rows, divided among the threads.
   template <class F>
-  void for_rows(std::int64_t rows, F&& f);
+  void for_rows(std::int64_t rows, F&& f) {
+    pool_->for_pieces(static_cast<std::size_t>(rows), kRowsPerPiece,
+                      [&](std::size_t begin, std::size_t end, int) {
+                        for (std::size_t r = begin; r < end; ++r) f(r);
+                      });
+  }
 
   const model::Model* model_;
   ComputeMode mode_;
@@ -143,14 +163,15 @@ class Forward {
   Linear head_;
 
   // Workspace, a row a position.
-  RowBuffer residual_, normed_;      // hidden_size
-  RowBuffer q_, k_, v_;              // heads * head_dim
-  RowBuffer attended_;               // num_heads * head_dim
-  RowBuffer gate_, up_;              // intermediate_size of the layer or expert
-  RowBuffer update_;                 // hidden_size: what a sublayer adds
-  RowBuffer last_;                   // wanted rows only: hidden_size
-  RowBuffer logits_;                 // wanted rows only: vocab_size
-  std::vector<Rotation> rotations_;  // by the spec's ropes
+  RowBuffer residual_, normed_;                // hidden_size
+  RowBuffer q_, k_, v_;                        // heads * head_dim
+  RowBuffer compressed_, queries_, unpacked_;  // latent attention: q_a's rows, q_b's, heads · value_dim
+  RowBuffer attended_;                         // num_heads * head_dim
+  RowBuffer gate_, up_;                        // intermediate_size of the layer or expert
+  RowBuffer update_;                           // hidden_size: what a sublayer adds
+  RowBuffer last_;                             // wanted rows only: hidden_size
+  RowBuffer logits_;                           // wanted rows only: vocab_size
+  std::vector<Rotation> rotations_;            // by the spec's ropes
   // Of mixtures of experts. Choice row · per_token + rank is a row's choice of that rank.
   RowBuffer router_logits_;             // number of experts
   RowBuffer gathered_, expert_output_;  // hidden_size; an expert's rows

@@ -13,7 +13,7 @@ KvCache::KvCache(const model::ModelSpec& spec, formats::QuantType type, std::uin
     throw Error(ErrorCode::kInternal, fmt::format("a cache cannot be kept in {}", formats::name_of(type)));
   for (const model::LayerSpec& layer : spec.layers) {
     const std::size_t head_values =
-        std::size_t{2} * static_cast<std::size_t>(layer.attention.head_dim) * kernels::kPageTokens;
+        static_cast<std::size_t>(layer.attention.head_dim + layer.attention.values()) * kernels::kPageTokens;
     layers_.push_back({page_values_, head_values, layer.attention.head_dim});
     page_values_ += head_values * static_cast<std::size_t>(layer.attention.num_kv_heads);
   }

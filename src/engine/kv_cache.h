@@ -31,7 +31,7 @@ class KvCache {
 
   /// The keys of one head in one page, transposed: (head_dim, 64).
   void* keys(PageId page, int layer, int head) { return at(page, layer, head, 0); }
-  /// The values: (64, head_dim).
+  /// The values: (64, value_dim).
   void* values(PageId page, int layer, int head) {
     return at(
         page, layer, head,

@@ -24,6 +24,7 @@ constexpr std::array kArchitectures = {
     Architecture{"mixtral", "llama", true, make_mixtral_spec},
     Architecture{"qwen3_moe", "qwen3moe", false, make_qwen3_moe_spec},
     Architecture{"exaone_moe", "exaone-moe", false, make_exaone_moe_spec},
+    Architecture{"deepseek_v3", "deepseek2", false, make_deepseek_v3_spec},
     Architecture{"exaone4", "exaone4", false, make_exaone4_spec},
 };
 

@@ -47,8 +47,14 @@ ModelSpec make_qwen3_moe_spec(const ModelConfig& config);
 /// K-EXAONE: sigmoid scores with a bias for the choice, a shared expert, dense layers first.
 ModelSpec make_exaone_moe_spec(const ModelConfig& config);
 
+/// Multi-head latent attention and a mixture of experts.
+ModelSpec make_deepseek_v3_spec(const ModelConfig& config);
+
 // What the functions above share.
 
+/// Mixtures of experts for the MLPs of sparse layers, under "mlp.experts", "mlp.gate" and
+/// "mlp.shared_experts".
+void add_experts(ModelSpec& spec, const ModelConfig& config);
 /// The norms of queries and keys, each over a head.
 void add_head_norms(ModelSpec& spec, const ModelConfig& config);
 /// Norms on the outputs of both parts, named post_attention_layernorm and post_feedforward_layernorm.

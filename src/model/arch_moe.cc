@@ -28,7 +28,7 @@ bool is_sparse(const ModelConfig& c, std::size_t layer) {
   return c.sparse_layers.empty() || c.sparse_layers[layer];
 }
 
-void add_experts(ModelSpec& spec, const ModelConfig& c, const MoeNames& names) {
+void add_named_experts(ModelSpec& spec, const ModelConfig& c, const MoeNames& names) {
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     if (!is_sparse(c, i)) continue;
     const std::string block = fmt::format("model.layers.{}.{}", i, names.block);
@@ -54,21 +54,25 @@ void add_experts(ModelSpec& spec, const ModelConfig& c, const MoeNames& names) {
 
 }  // namespace
 
+void add_experts(ModelSpec& spec, const ModelConfig& c) {
+  add_named_experts(spec, c, kUsualNames);
+}
+
 ModelSpec make_mixtral_spec(const ModelConfig& c) {
   ModelSpec spec = make_llama_spec(c);
-  add_experts(spec, c, kMixtralNames);
+  add_named_experts(spec, c, kMixtralNames);
   return spec;
 }
 
 ModelSpec make_qwen3_moe_spec(const ModelConfig& c) {
   ModelSpec spec = make_qwen3_spec(c);
-  add_experts(spec, c, kUsualNames);
+  add_experts(spec, c);
   return spec;
 }
 
 ModelSpec make_exaone_moe_spec(const ModelConfig& c) {
   ModelSpec spec = make_qwen3_spec(c);
-  add_experts(spec, c, kUsualNames);
+  add_experts(spec, c);
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     if (!spec.layers[i].moe) continue;
     spec.layers[i].moe->scores = RouterScores::kSigmoid;

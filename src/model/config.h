@@ -23,6 +23,7 @@ struct RopeParameters {
   double high_freq_factor = 4.0;                      // llama3
   std::int64_t original_max_position_embeddings = 0;  // llama3, yarn, longrope
   double beta_fast = 32.0, beta_slow = 1.0;           // yarn
+  double mscale_all_dim = 0;                          // yarn of latent attention: sharpens scores
   double attention_factor = 1.0;                      // yarn, longrope: multiplies cosine and sine
   std::vector<float> short_factor, long_factor;       // longrope: one divisor a rotated pair
   double partial_rotary_factor = 1.0;                 // of a head, from its front: what is rotated
@@ -62,6 +63,9 @@ struct ModelConfig {
   bool norm_topk_prob = true;
   double routed_scaling_factor = 1.0;
   std::vector<bool> sparse_layers;  // by layer: which have experts; empty: all
+  // Multi-head latent attention; kv_lora_rank 0: none. q_lora_rank 0: queries are not compressed.
+  std::int64_t q_lora_rank = 0, kv_lora_rank = 0, qk_nope_head_dim = 0, qk_rope_head_dim = 0, v_head_dim = 0;
+  bool splits_kv_b = false;  // GGUF's form of kv_b_proj: keys and values apart
   RopeParameters rope;
   std::optional<RopeParameters> local_rope;  // of sliding layers, where they have their own
   std::vector<std::int32_t>

@@ -31,6 +31,10 @@ void read_yarn(const formats::GgufReader& file, const std::string& prefix, RopeP
                       file.integer(prefix + "context_length", 1, kMaxContext), 1, kMaxContext);
   rope.beta_fast = number("yarn_beta_fast", 32, 1e-3, 1e6);
   rope.beta_slow = number("yarn_beta_slow", 1, 1e-3, 1e6);
+  if (file.has(scaling + "yarn_log_multiplier")) {  // latent attention sharpens scores instead of positions
+    rope.mscale_all_dim = number("yarn_log_multiplier", 0.1, 0, 1e3) * 10;
+    return;
+  }
   const double sharpening = rope.factor > 1 ? 0.1 * portable_log(rope.factor) + 1 : 1.0;
   rope.attention_factor = number("attn_factor", 1, 1e-3, 1e3) * sharpening;
 }
@@ -113,6 +117,22 @@ void read_gemma(const formats::GgufReader& file, const std::string& p, ModelConf
   c.local_rope = local;
 }
 
+void read_latent(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
+  if (!file.has(p + "attention.key_length_mla")) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("{}attention.key_length_mla is missing", p),
+                file.file(), "convert the model again with a converter of 2025 or later");
+  }
+  if (file.has(p + "attention.q_lora_rank"))
+    c.q_lora_rank = file.integer(p + "attention.q_lora_rank", 1, kMaxSize);
+  c.kv_lora_rank = file.integer(p + "attention.kv_lora_rank", 1, kMaxSize);
+  c.qk_rope_head_dim = file.integer(p + "rope.dimension_count", 2, kMaxHeadDim);
+  c.qk_nope_head_dim =
+      file.integer(p + "attention.key_length_mla", c.qk_rope_head_dim + 1, kMaxHeadDim) - c.qk_rope_head_dim;
+  c.v_head_dim = file.integer(p + "attention.value_length_mla", 1, kMaxHeadDim);
+  c.head_dim = c.qk_rope_head_dim;
+  c.splits_kv_b = true;
+}
+
 // Shared by Llama's architecture, where it says Mixtral, and those of their own.
 void read_experts(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
   c.num_experts = file.integer_or(p + "expert_count", 0, 0, kMaxExperts);
@@ -121,7 +141,8 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
     if (!c.model_type.ends_with("_moe")) return;
     throw Error(ErrorCode::kBadInput, fmt::format("{}expert_count is missing or 0", p), file.file());
   }
-  if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe")) {
+  const bool deepseek = c.model_type.starts_with("deepseek");
+  if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe") && !deepseek) {
     throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_count: experts are not supported", p),
                 file.file());
   }
@@ -134,7 +155,8 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
   c.routed_scaling_factor = number_in(file, scale, file.number_or(scale, 1), 1e-6, 1e6);
   c.n_group = file.integer_or(p + "expert_group_count", 1, 1, c.num_experts);
   c.topk_group = file.integer_or(p + "expert_group_used_count", c.n_group, 1, c.n_group);
-  const std::int64_t gating = c.model_type == "exaone_moe" ? 2 : 1;  // llama.cpp's softmax and sigmoid
+  const std::int64_t gating =
+      deepseek || c.model_type == "exaone_moe" ? 2 : 1;  // llama.cpp's softmax and sigmoid
   if (file.integer_or(p + "expert_gating_func", gating, 0, 100) != gating) {
     throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_gating_func is not {}", p, gating),
                 file.file());
@@ -224,7 +246,9 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
   const std::int64_t head_dim = default_head_dim(c, file.has(names.head_dim), names, file.file());
   c.head_dim = file.integer_or(names.head_dim, head_dim, 1, kMaxHeadDim);
   check_heads(c, names, file.file());
-  if (file.integer_or(p + "attention.value_length", c.head_dim, 1, kMaxHeadDim) != c.head_dim) {
+  if (c.model_type.starts_with("deepseek")) {
+    read_latent(file, p, c);
+  } else if (file.integer_or(p + "attention.value_length", c.head_dim, 1, kMaxHeadDim) != c.head_dim) {
     throw Error(ErrorCode::kNotSupported, fmt::format("{}attention.value_length differs from key_length", p),
                 file.file());
   }

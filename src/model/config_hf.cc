@@ -60,6 +60,19 @@ std::string read_activation(const json& config, const std::string& where) {
               "supported: silu, gelu_pytorch_tanh");
 }
 
+void read_latent(const json& config, ModelConfig& c, const std::string& where) {
+  if (!c.model_type.starts_with("deepseek")) return;
+  if (has_value(config, "q_lora_rank")) c.q_lora_rank = json_int(config, "q_lora_rank", 1, kMaxSize, where);
+  c.kv_lora_rank = json_int(config, "kv_lora_rank", 1, kMaxSize, where);
+  c.qk_nope_head_dim = json_int(config, "qk_nope_head_dim", 1, kMaxHeadDim, where);
+  c.qk_rope_head_dim = json_int(config, "qk_rope_head_dim", 2, kMaxHeadDim, where);
+  c.v_head_dim = json_int(config, "v_head_dim", 1, kMaxHeadDim, where);
+  c.head_dim = c.qk_rope_head_dim;  // what rotary positions are made for
+  if (!json_bool_or(config, "rope_interleave", true, where)) {
+    throw Error(ErrorCode::kNotSupported, "rope_interleave false is not supported", where, "supported: true");
+  }
+}
+
 void read_gemma(const json& config, ModelConfig& c, const std::string& where) {
   if (!c.model_type.starts_with("gemma")) return;
   if (has_value(config, "use_bidirectional_attention") && config["use_bidirectional_attention"] != false) {
@@ -106,6 +119,7 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   const std::int64_t head_dim = default_head_dim(c, sized, names, where);
   c.head_dim = json_int_or(config, "head_dim", defaults.head_dim > 0 ? defaults.head_dim : head_dim, 1,
                            kMaxHeadDim, where);
+  read_latent(config, c, where);
   check_heads(c, names, where);
   c.max_position_embeddings = json_int_or(config, "max_position_embeddings", 2048, 1, kMaxContext, where);
   c.rms_norm_eps = json_number_or(config, "rms_norm_eps", defaults.rms_norm_eps, 0, 1, where);

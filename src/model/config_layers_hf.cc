@@ -99,24 +99,34 @@ bool is_sparse(const json& config, const ModelConfig& c, std::int64_t layer, con
       if (dense == layer) return false;
     }
   }
+  if (layer % formats::json_int_or(config, "moe_layer_freq", 1, 1, kMaxLayers, where) != 0) return false;
   return (layer + 1) % formats::json_int_or(config, "decoder_sparse_step", 1, 1, kMaxLayers, where) == 0;
 }
 
 }  // namespace
 
 void read_experts(const json& config, ModelConfig& c, const std::string& where) {
-  if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe")) return;
-  const char* count = has_value(config, "num_local_experts") ? "num_local_experts" : "num_experts";
+  const bool deepseek = c.model_type.starts_with("deepseek");
+  if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe") && !deepseek) return;
+  const char* count = deepseek                                 ? "n_routed_experts"
+                      : has_value(config, "num_local_experts") ? "num_local_experts"
+                                                               : "num_experts";
   c.num_experts = formats::json_int(config, count, 1, kMaxExperts, where);
   c.num_experts_per_tok = formats::json_int(config, "num_experts_per_tok", 1, c.num_experts, where);
   c.moe_intermediate_size =
       formats::json_int_or(config, "moe_intermediate_size", c.intermediate_size, 1, kMaxSize, where);
-  c.num_shared_experts = formats::json_int_or(config, "num_shared_experts", 0, 0, kMaxExperts, where);
+  c.num_shared_experts = formats::json_int_or(config, deepseek ? "n_shared_experts" : "num_shared_experts", 0,
+                                              0, kMaxExperts, where);
   c.norm_topk_prob = formats::json_bool_or(config, "norm_topk_prob", c.model_type != "qwen3_moe", where);
   c.routed_scaling_factor = formats::json_number_or(config, "routed_scaling_factor", 1, 1e-6, 1e6, where);
   c.n_group = formats::json_int_or(config, "n_group", 1, 1, c.num_experts, where);
   c.topk_group = formats::json_int_or(config, "topk_group", c.n_group, 1, c.n_group, where);
-  const std::string scores = c.model_type == "exaone_moe" ? "sigmoid" : "softmax";
+  const std::string scores = deepseek || c.model_type == "exaone_moe" ? "sigmoid" : "softmax";
+  const std::string method = formats::json_string_or(config, "topk_method", "noaux_tc", where);
+  if (scores == "sigmoid" && method != "noaux_tc") {
+    throw Error(ErrorCode::kNotSupported, fmt::format("topk_method {} is not supported", printable(method)),
+                where, "supported: noaux_tc");
+  }
   if (formats::json_string_or(config, "scoring_func", scores, where) != scores) {
     throw Error(ErrorCode::kNotSupported, fmt::format("scoring_func is not {}", scores), where);
   }

@@ -47,7 +47,8 @@ struct Model::State {
   const std::vector<TensorInfo>& tensors() const { return gguf ? gguf->tensors() : safetensors->tensors(); }
 
   void load_weights();
-  void add(const std::string& name, std::int64_t rows, std::int64_t columns, int rotary_head_dim = 0);
+  void add(const std::string& name, std::int64_t rows, std::int64_t columns, int rotary_head_dim = 0,
+           std::int64_t stacked = 0);
   void add_linear(const LinearSpec& linear);
   /// An expert's map out of a tensor that holds all experts'; false: there is no such tensor.
   bool add_from_stack(const LinearSpec& linear);
@@ -85,8 +86,8 @@ void Model::State::check(const TensorInfo& tensor, const std::vector<std::uint64
   }
 }
 
-void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t columns,
-                       int rotary_head_dim) {
+void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t columns, int rotary_head_dim,
+                       std::int64_t stacked) {
   const TensorInfo* tensor = find(name);
   if (tensor == nullptr) {
     throw Error(
@@ -95,7 +96,12 @@ void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t 
         path.string(), "the file is incomplete, or its configuration is another model's");
   }
   Weight weight{name, tensor, tensor->data, rows, columns, gguf ? rotary_head_dim : 0};
-  check(*tensor, weight.shape());
+  std::vector<std::uint64_t> shape = weight.shape();
+  if (stacked > 0) {
+    shape[0] /= static_cast<std::uint64_t>(stacked);
+    shape.insert(shape.begin(), static_cast<std::uint64_t>(stacked));
+  }
+  check(*tensor, shape);
   used.insert(tensor);
   weights.push_back(std::move(weight));
 }
@@ -144,7 +150,7 @@ void Model::State::add_part(const LinearSpec& linear) {
 void Model::State::add_linear(const LinearSpec& linear) {
   if (linear.expert >= 0 && add_from_stack(linear)) return;
   if (!linear.stored.name.empty()) return add_part(linear);
-  add(linear.name + ".weight", linear.rows, linear.columns, linear.rotary_head_dim);
+  add(linear.name + ".weight", linear.rows, linear.columns, linear.rotary_head_dim, linear.stacked);
   if (linear.bias) add(linear.name + ".bias", 1, linear.rows);
 }
 

@@ -15,7 +15,7 @@ constexpr std::array<Pair, 3> kGlobal = {{
 }};
 
 // Below "model.layers.<i>." and "blk.<i>.".
-constexpr std::array<Pair, 20> kInBlock = {{
+constexpr std::array<Pair, 27> kInBlock = {{
     {"input_layernorm", "attn_norm"},
     {"self_attn.q_proj", "attn_q"},
     {"self_attn.k_proj", "attn_k"},
@@ -28,6 +28,13 @@ constexpr std::array<Pair, 20> kInBlock = {{
     {"mlp.up_proj", "ffn_up"},
     {"mlp.down_proj", "ffn_down"},
     {"self_attn.qkv_proj", "attn_qkv"},
+    {"self_attn.q_a_proj", "attn_q_a"},
+    {"self_attn.q_a_layernorm", "attn_q_a_norm"},
+    {"self_attn.q_b_proj", "attn_q_b"},
+    {"self_attn.kv_a_proj_with_mqa", "attn_kv_a_mqa"},
+    {"self_attn.kv_a_layernorm", "attn_kv_a_norm"},
+    {"self_attn.k_b_proj", "attn_k_b"},  // GGUF's halves of kv_b_proj
+    {"self_attn.v_b_proj", "attn_v_b"},
     {"mlp.gate_up_proj", "ffn_up"},
     {"mlp.gate", "ffn_gate_inp"},
     {"mlp.experts.gate_proj", "ffn_gate_exps"},  // stacked, as GGUF has them
@@ -115,28 +122,34 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
 namespace {
 
 // The one vector that is neither a weight nor a bias of a map.
-constexpr std::string_view kHfScoreBias = ".mlp.e_score_correction_bias",
-                           kGgufScoreBias = ".exp_probs_b.bias";
+constexpr std::string_view kGgufScoreBias = ".exp_probs_b.bias";
 
-std::optional<std::string> translate_score_bias(std::string_view name, bool from_hf) {
-  const std::string_view suffix = from_hf ? kHfScoreBias : kGgufScoreBias;
+std::string_view hf_score_bias(std::string_view model_type) {
+  return model_type.starts_with("deepseek") ? ".mlp.gate.e_score_correction_bias"
+                                            : ".mlp.e_score_correction_bias";
+}
+
+std::optional<std::string> translate_score_bias(std::string_view model_type, std::string_view name,
+                                                bool from_hf) {
+  const std::string_view from = from_hf ? hf_score_bias(model_type) : kGgufScoreBias;
+  const std::string_view to = from_hf ? kGgufScoreBias : hf_score_bias(model_type);
   const std::string_view prefix = from_hf ? kHfBlock : kGgufBlock;
-  if (!name.ends_with(suffix) || !name.starts_with(prefix)) return std::nullopt;
-  name.remove_suffix(suffix.size());
+  if (!name.ends_with(from) || !name.starts_with(prefix)) return std::nullopt;
+  name.remove_suffix(from.size());
   name.remove_prefix(prefix.size());
   std::string out(from_hf ? kGgufBlock : kHfBlock);
-  return out.append(name).append(from_hf ? kGgufScoreBias : kHfScoreBias);
+  return out.append(name).append(to);
 }
 
 }  // namespace
 
 std::optional<std::string> gguf_name(std::string_view model_type, std::string_view hf_name) {
-  if (auto bias = translate_score_bias(hf_name, true)) return bias;
+  if (auto bias = translate_score_bias(model_type, hf_name, true)) return bias;
   return translate(model_type, hf_name, true);
 }
 
 std::optional<std::string> hf_name(std::string_view model_type, std::string_view gguf_name) {
-  if (auto bias = translate_score_bias(gguf_name, false)) return bias;
+  if (auto bias = translate_score_bias(model_type, gguf_name, false)) return bias;
   return translate(model_type, gguf_name, false);
 }
 

@@ -48,6 +48,7 @@ void read_yarn(const json& fields, std::int64_t context, RopeParameters& rope, c
   rope.truncate = formats::json_bool_or(fields, "truncate", true, place);
   const double mscale = json_number_or(fields, "mscale", 0, 0, 1e3, place);
   const double all_dims = json_number_or(fields, "mscale_all_dim", 0, 0, 1e3, place);
+  rope.mscale_all_dim = all_dims;
   const double factor = mscale > 0 && all_dims > 0
                             ? sharpening(rope.factor, mscale) / sharpening(rope.factor, all_dims)
                             : sharpening(rope.factor, 1);

@@ -12,8 +12,8 @@ namespace wring::model {
 StateSpec state_of(const LayerSpec& layer) {
   const AttentionSpec& a = layer.attention;
   StateSpec state;
-  state.page_bytes_per_token =
-      sizeof(float) * 2 * static_cast<std::uint64_t>(a.num_kv_heads) * static_cast<std::uint64_t>(a.head_dim);
+  state.page_bytes_per_token = sizeof(float) * static_cast<std::uint64_t>(a.num_kv_heads) *
+                               static_cast<std::uint64_t>(a.head_dim + a.values());
   return state;
 }
 
@@ -40,9 +40,10 @@ std::string describe(const ModelSpec& spec) {
   for (const LayerSpec& layer : spec.layers) {
     for_each_part(layer, norm, [&](const LinearSpec& l, Site) { map(l); });
     const AttentionSpec& a = layer.attention;
-    out += fmt::format("heads {}/{} of {} scale {} cap {} window {} rope {} activation {}\n", a.num_heads,
-                       a.num_kv_heads, a.head_dim, a.scale, a.softcap, a.window, a.rope,
-                       static_cast<int>(layer.mlp.activation));
+    out +=
+        fmt::format("heads {}/{} of {}/{} scale {} cap {} window {} rope {} from {} pairs {} activation {}\n",
+                    a.num_heads, a.num_kv_heads, a.head_dim, a.values(), a.scale, a.softcap, a.window, a.rope,
+                    a.rotary_begin, a.rotary_pairs, static_cast<int>(layer.mlp.activation));
     if (!layer.moe) continue;
     const MoeSpec& m = *layer.moe;
     out += fmt::format("experts {} of {} scores {} bias {} groups {}/{} normalize {} scale {}\n", m.per_token,

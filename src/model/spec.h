@@ -14,7 +14,8 @@ namespace wring::model {
 
 /// Where the input of a linear map is taken: calibration statistics hang there, shared by the maps that read
 /// it.
-enum class Site { kQkv, kO, kGateUp, kDown, kRouter, kExpertGateUp, kExpertDown };
+enum class Site { kQkv, kLatent, kO, kGateUp, kDown, kRouter, kExpertGateUp, kExpertDown };
+inline constexpr std::size_t kSites = 8;
 
 /// Rows of a tensor that holds several maps one after the other.
 struct StoredRows {
@@ -31,6 +32,7 @@ struct LinearSpec {
   int rotary_head_dim = 0;  // > 0: rows are rotary heads of this size (GGUF files order their rows in pairs)
   int expert = -1;          // ≥ 0: the map of this expert, which may lie in one tensor with all others'
   StoredRows stored;
+  std::int64_t stacked = 0;  // > 0: the tensor has three dimensions, this many matrices one after the other
 };
 
 /// y = x · (weight + weight_offset) / rms(x).
@@ -51,6 +53,22 @@ struct RopeSpec {
   std::int64_t long_from = 0;
 };
 
+/// Multi-head latent attention (DeepSeek-AI 2024, "DeepSeek-V2"): keys and values of all heads are linear in
+/// one latent vector a position, which is what the cache keeps. A head's query goes into the latent space by
+/// its part of k_b, and its output out of it by its part of v_b, so that attention itself is that of
+/// AttentionSpec with one key/value head: keys [latent | rotary part], values the latent.
+struct LatentSpec {
+  std::optional<LinearSpec> q_a;  // none: queries come from the layer's input
+  std::optional<NormSpec> q_a_norm;
+  LinearSpec q_b;   // (heads · (nope_dim + rotary)): a head's rows are [without positions | rotary]
+  LinearSpec kv_a;  // (latent + rotary)
+  std::optional<NormSpec> kv_a_norm;  // of the latent
+  /// Either both in one, a head's rows being [nope_dim of keys | value_dim], or apart with keys transposed:
+  /// k_b (heads · latent, nope_dim), v_b (heads · value_dim, latent).
+  LinearSpec kv_b, k_b, v_b;
+  int nope_dim = 0, value_dim = 0;
+};
+
 /// Softmax attention with grouped key/value heads.
 struct AttentionSpec {
   LinearSpec q, k, v, o;
@@ -59,11 +77,17 @@ struct AttentionSpec {
   std::optional<NormSpec> q_norm, k_norm;
   int num_heads = 0;
   int num_kv_heads = 0;
-  int head_dim = 0;
-  float scale = 0;    // of q · k
-  float softcap = 0;  // of scores; 0: none
-  int window = 0;     // positions seen, the token's own included; 0: all
-  int rope = 0;       // into ModelSpec::ropes; −1: no positions
+  int head_dim = 0;                  // of queries and keys
+  int value_dim = 0;                 // of values; 0: head_dim
+  float scale = 0;                   // of q · k
+  float softcap = 0;                 // of scores; 0: none
+  int window = 0;                    // positions seen, the token's own included; 0: all
+  int rope = 0;                      // into ModelSpec::ropes; −1: no positions
+  int rotary_begin = 0;              // the first value of a head that is rotated
+  bool rotary_pairs = false;         // value 2i is rotated with value 2i + 1
+  std::optional<LatentSpec> latent;  // then q, k and v are none
+
+  int values() const { return value_dim > 0 ? value_dim : head_dim; }
 };
 
 enum class Activation { kSilu, kGeluTanh };
@@ -110,7 +134,19 @@ void for_each_part(const LayerSpec& layer, Norm&& norm, Map&& map) {
   };
   const AttentionSpec& a = layer.attention;
   optional_norm(layer.mixer_norm);
-  for (const LinearSpec* l : {&a.q, &a.k, &a.v}) map(*l, Site::kQkv);
+  if (a.latent) {
+    const LatentSpec& l = *a.latent;
+    if (l.q_a) map(*l.q_a, Site::kQkv);
+    optional_norm(l.q_a_norm);
+    map(l.q_b, l.q_a ? Site::kLatent : Site::kQkv);
+    map(l.kv_a, Site::kQkv);
+    optional_norm(l.kv_a_norm);
+    for (const LinearSpec* m : {&l.kv_b, &l.k_b, &l.v_b}) {
+      if (!m->name.empty()) map(*m, Site::kLatent);
+    }
+  } else {
+    for (const LinearSpec* l : {&a.q, &a.k, &a.v}) map(*l, Site::kQkv);
+  }
   optional_norm(a.q_norm);
   optional_norm(a.k_norm);
   map(a.o, Site::kO);

@@ -13,7 +13,6 @@
 namespace wring::quantize {
 namespace {
 
-constexpr std::size_t kSites = 4;
 constexpr std::size_t kStrip = 64;  // columns whose sums one call keeps at hand
 
 /// sums[c] += Σ over rows of x², for the columns begin … end.
@@ -34,7 +33,7 @@ void add_squares(const engine::Rows& inputs, std::size_t begin, std::size_t end,
 }  // namespace
 
 ImportanceCollector::ImportanceCollector(const model::ModelSpec& spec, ThreadPool& pool)
-    : spec_(&spec), pool_(&pool), sums_(spec.layers.size() * kSites) {
+    : spec_(&spec), pool_(&pool), sums_(spec.layers.size() * model::kSites) {
   if (model::has_experts(spec)) {
     throw Error(ErrorCode::kNotSupported,
                 fmt::format("importance of mixtures of experts ({}) is not taken yet", spec.model_type));
@@ -47,7 +46,7 @@ ImportanceCollector::ImportanceCollector(const model::ModelSpec& spec, ThreadPoo
 }
 
 ImportanceCollector::Sums& ImportanceCollector::sums_of(int layer, model::Site site) {
-  return sums_[static_cast<std::size_t>(layer) * kSites + static_cast<std::size_t>(site)];
+  return sums_[static_cast<std::size_t>(layer) * model::kSites + static_cast<std::size_t>(site)];
 }
 
 void ImportanceCollector::on_input(int layer, model::Site site, const engine::Rows& inputs) {
@@ -71,7 +70,7 @@ formats::Imatrix ImportanceCollector::result() const {
   formats::Imatrix imatrix;
   for (const model::LinearUse& use : model::block_linears(*spec_)) {
     const Sums& sums =
-        sums_[static_cast<std::size_t>(use.layer) * kSites + static_cast<std::size_t>(use.site)];
+        sums_[static_cast<std::size_t>(use.layer) * model::kSites + static_cast<std::size_t>(use.site)];
     formats::ImatrixEntry entry;
     for (const double v : sums.total) {
       const auto narrow = static_cast<float>(v);

@@ -1,0 +1,97 @@
+// Multi-head latent attention (model/spec.h, LatentSpec) around the attention of forward.cc: queries are
+// brought into the latent space before it, outputs out of it after. In exact terms q · (K c) = (Kᵀ q) · c.
+#include <cstring>
+
+#include "engine/forward.h"
+
+namespace wring::engine {
+namespace {
+
+std::size_t size(std::int64_t n) {
+  return static_cast<std::size_t>(n);
+}
+
+/// All rows of a weight as float32.
+std::vector<float> read_matrix(const model::Weight& weight, const kernels::KernelTable& table) {
+  require_dequantize(weight);
+  std::vector<float> values(weight.elements());
+  for (std::int64_t r = 0; r < weight.rows; ++r)
+    table.dequantize(weight.type(), weight.row_data(r), values.data() + size(r * weight.columns),
+                     size(weight.columns));
+  return values;
+}
+
+}  // namespace
+
+void Forward::read_latent_maps(const model::AttentionSpec& a, Latent& latent) const {
+  const model::LatentSpec& spec = *a.latent;
+  const auto weight = [&](const model::LinearSpec& l) -> const model::Weight& {
+    return model_->weight(l.name + ".weight");
+  };
+  if (spec.kv_b.name.empty()) {
+    latent.into = read_matrix(weight(spec.k_b), *kernels_);
+    latent.out_of = read_matrix(weight(spec.v_b), *kernels_);
+    return;
+  }
+  // A head's rows of kv_b are [nope_dim of keys | value_dim of values]; those of keys are transposed.
+  const std::vector<float> both = read_matrix(weight(spec.kv_b), *kernels_);
+  const std::size_t heads = size(a.num_heads), rank = size(a.values()), nope = size(spec.nope_dim),
+                    values = size(spec.value_dim);
+  latent.into.resize(heads * rank * nope);
+  latent.out_of.resize(heads * values * rank);
+  for (std::size_t h = 0; h < heads; ++h) {
+    const float* keys = both.data() + h * (nope + values) * rank;
+    float* into = latent.into.data() + h * rank * nope;
+    for (std::size_t n = 0; n < nope; ++n) {
+      for (std::size_t r = 0; r < rank; ++r) into[r * nope + n] = keys[n * rank + r];
+    }
+    std::memcpy(latent.out_of.data() + h * values * rank, keys + nope * rank, values * rank * sizeof(float));
+  }
+}
+
+void Forward::reserve_latent(const model::AttentionSpec& a, std::size_t rows) {
+  const model::LatentSpec& spec = *a.latent;
+  if (spec.q_a) compressed_.reserve(rows, spec.q_a->rows);
+  queries_.reserve(rows, spec.q_b.rows);
+  unpacked_.reserve(rows, std::int64_t{a.num_heads} * spec.value_dim);
+}
+
+void Forward::project_into_latent(const Layer& l, const RowBuffer& x, std::int64_t rows) {
+  const model::AttentionSpec& a = l.spec->attention;
+  const Latent& latent = *l.latent;
+  if (a.latent->q_a) {
+    multiply(x, rows, {{&latent.q_a, &compressed_}, {&latent.kv_a, &k_}});
+    normalize(latent.q_a_norm, compressed_, rows, compressed_);
+    multiply(compressed_, rows, {{&latent.q_b, &queries_}});
+  } else {
+    multiply(x, rows, {{&latent.q_b, &queries_}, {&latent.kv_a, &k_}});
+  }
+  const std::size_t rank = size(a.values()), nope = size(a.latent->nope_dim),
+                    rotary = size(a.head_dim) - rank;
+  const Norm& norm = latent.kv_a_norm;
+  for_rows(rows, [&](std::size_t r) {
+    kernels_->rms_norm(k_.row(r), norm.weight.data(), norm.offset, rank, norm.eps, k_.row(r));
+    for (std::size_t h = 0; h < size(a.num_heads); ++h) {
+      const float* query = queries_.row(r) + h * (nope + rotary);
+      float* out = q_.row(r) + h * (rank + rotary);
+      kernels_->matvec(formats::QuantType::kF32, latent.into.data() + h * rank * nope, nope * sizeof(float),
+                       rank, query, nope, out);
+      std::memcpy(out + rank, query + nope, rotary * sizeof(float));
+    }
+  });
+}
+
+const RowBuffer& Forward::project_out_of_latent(const Layer& l, std::int64_t rows) {
+  const model::AttentionSpec& a = l.spec->attention;
+  const std::size_t rank = size(a.values()), values = size(a.latent->value_dim);
+  for_rows(rows, [&](std::size_t r) {
+    for (std::size_t h = 0; h < size(a.num_heads); ++h) {
+      kernels_->matvec(formats::QuantType::kF32, l.latent->out_of.data() + h * values * rank,
+                       rank * sizeof(float), values, attended_.row(r) + h * rank, rank,
+                       unpacked_.row(r) + h * values);
+    }
+  });
+  return unpacked_;
+}
+
+}  // namespace wring::engine
