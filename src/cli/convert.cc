@@ -48,14 +48,15 @@ void run(const ConvertOptions& o) {
   const quantize::QuantizeReport report =
       to_gguf ? quantize::write_gguf(m, plan, nullptr, o.out, pool, terminal_progress())
               : quantize::write_hf(m, plan, type, o.out, pool, terminal_progress());
-  if (report.warning) warn(*report.warning);
+  for (const std::string& w : report.warnings) warn(w);
   if (o.common.json) {
     print_json(nlohmann::ordered_json{{"out", o.out},
                                       {"form", to_gguf ? "gguf" : "hf"},
                                       {"type", o.type},
                                       {"bytes", report.file_bytes},
                                       {"seconds", report.seconds},
-                                      {"error", report.relative_error}});
+                                      {"error", report.relative_error},
+                                      {"warnings", report.warnings}});
   } else {
     print(fmt::format("written to {}: {} in {:.1f} s, relative error {:.2e}\n", o.out,
                       human_bytes(static_cast<double>(report.file_bytes)), report.seconds,

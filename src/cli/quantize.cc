@@ -125,12 +125,13 @@ void run(const QuantizeOptions& o) {
   }
   const quantize::QuantizeReport report = quantize::write_gguf(
       files.model, plan, imatrix ? &*imatrix : nullptr, o.out, pool, terminal_progress());
-  if (report.warning) warn(*report.warning);
+  for (const std::string& w : report.warnings) warn(w);
   if (o.common.json) {
     ordered_json out = describe(plan);
     out["bytes"] = report.file_bytes;
     out["seconds"] = report.seconds;
     out["error"] = report.relative_error;
+    out["warnings"] = report.warnings;
     if (report.weighted_error) out["weighted_error"] = *report.weighted_error;
     for (std::size_t i = 0; i < report.tensors.size(); ++i) {
       out["tensors"][i]["error"] = report.tensors[i].relative_error;

@@ -8,7 +8,7 @@
 namespace wring::engine {
 namespace {
 
-constexpr float kOut = -std::numeric_limits<float>::infinity();
+constexpr float kOut = -std::numeric_limits<float>::infinity();  // taken, or of a group that is left out
 
 void score(model::RouterScores kind, std::span<const float> logits, std::vector<float>& scores) {
   if (kind == model::RouterScores::kSigmoid) {
@@ -59,8 +59,11 @@ void RouterScratch::reserve(const model::MoeSpec& spec) {
 void choose_experts(const model::MoeSpec& spec, std::span<const float> logits, std::span<const float> bias,
                     RouterScratch& scratch, std::span<Choice> out) noexcept {
   score(spec.scores, logits, scratch.scores);
-  for (std::size_t e = 0; e < logits.size(); ++e)
-    scratch.ranked[e] = scratch.scores[e] + (bias.empty() ? 0.0F : bias[e]);
+  for (std::size_t e = 0; e < logits.size(); ++e) {
+    const float ranked = scratch.scores[e] + (bias.empty() ? 0.0F : bias[e]);
+    // Not a number, or −∞: still an expert that may be chosen once, as kOut may not.
+    scratch.ranked[e] = ranked > kOut ? ranked : std::numeric_limits<float>::lowest();
+  }
   if (spec.groups > spec.groups_per_token) keep_best_groups(spec, scratch);
   float sum = 0;
   for (Choice& choice : out) {

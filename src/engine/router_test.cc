@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <set>
 
 namespace wring::engine {
 namespace {
@@ -85,6 +86,22 @@ TEST(Router, EqualsTheDefinition) {
     for (std::size_t i = 0; i < want.size(); ++i) {
       ASSERT_EQ(got[i].expert, want[i].expert) << round;
       ASSERT_NEAR(got[i].weight, want[i].weight, 1e-6) << round;
+    }
+  }
+}
+
+TEST(Router, NoExpertIsChosenTwiceWhateverTheNumbers) {
+  for (const float bad : {NAN, INFINITY, -INFINITY}) {
+    for (const model::RouterScores scores : {model::RouterScores::kSoftmax, model::RouterScores::kSigmoid}) {
+      model::MoeSpec spec = spec_of(6, 4);
+      spec.scores = scores;
+      for (const std::vector<float>& bias : {std::vector<float>{}, std::vector<float>(6, bad)}) {
+        std::set<std::int32_t> chosen;
+        for (const Choice& c : choose(spec, std::vector<float>(6, bad), bias)) chosen.insert(c.expert);
+        EXPECT_EQ(chosen.size(), 4U) << bad;
+        EXPECT_GE(*chosen.begin(), 0);
+        EXPECT_LT(*chosen.rbegin(), 6);
+      }
     }
   }
 }

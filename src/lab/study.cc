@@ -145,7 +145,7 @@ class StudyRun {
     if (plan.importance) imatrix = formats::read_imatrix(paths_.imatrix());
     const quantize::QuantizeReport report =
         quantize::write_gguf(files_.model, plan, imatrix ? &*imatrix : nullptr, path, pool, progress_);
-    if (report.warning) say_(fmt::format("warning: {}", *report.warning));
+    for (const std::string& w : report.warnings) say_(fmt::format("warning: {}", w));
     json substituted = json::array();
     for (const quantize::PlannedTensor& t : plan.tensors) {
       if (t.substituted())

@@ -69,7 +69,7 @@ void add_architecture(formats::GgufWriter& writer, const model::ModelConfig& c) 
   writer.add_u32(p + "attention.key_length", u32(c.head_dim));
   writer.add_u32(p + "attention.value_length", u32(c.head_dim));
   writer.add_f32(p + "attention.layer_norm_rms_epsilon", static_cast<float>(c.rms_norm_eps));
-  writer.add_u32(p + "rope.dimension_count", u32(c.head_dim));
+  writer.add_u32(p + "rope.dimension_count", u32(model::rotated_values(c.rope, c.head_dim)));
   writer.add_f32(p + "rope.freq_base", static_cast<float>(c.rope.rope_theta));
   if (c.rope.rope_type == "linear") {
     writer.add_string(p + "rope.scaling.type", "linear");
@@ -97,24 +97,20 @@ void add_imatrix_source(formats::GgufWriter& writer, const formats::Imatrix& ima
 
 }  // namespace
 
-std::optional<std::string> add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model,
-                                             formats::QuantType type, const formats::Imatrix* imatrix) {
+void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
+                       const formats::Imatrix* imatrix, std::vector<std::string>& warnings) {
   add_general(writer, model, type);
   add_architecture(writer, model.config());
   if (imatrix != nullptr) add_imatrix_source(writer, *imatrix);
-  if (model.gguf() == nullptr) {
-    std::optional<std::string> warning = add_tokenizer_from_hf(writer, model.path(), model.config());
-    if (model.config().model_type == "mistral" && model.config().sliding_window > 0 && !warning) {
-      warning = fmt::format(
-          "GGUF has no sliding window for mistral: a text of more than {} tokens is computed otherwise",
-          model.config().sliding_window);
-    }
-    return warning;
+  if (model.config().model_type == "mistral" && model.config().sliding_window > 0) {
+    warnings.push_back(fmt::format(
+        "GGUF has no sliding window for mistral: a text of more than {} tokens is computed otherwise",
+        model.config().sliding_window));
   }
+  if (model.gguf() == nullptr) return add_tokenizer_from_hf(writer, model.path(), model.config(), warnings);
   for (const auto& [key, entry] : model.gguf()->metadata()) {
     if (key.starts_with("tokenizer.")) writer.add_entry(key, entry);
   }
-  return std::nullopt;
 }
 
 std::vector<float> gguf_rope_divisors(const model::ModelConfig& config) {

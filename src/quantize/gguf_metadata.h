@@ -2,7 +2,6 @@
 // ("llama.block_count" ...).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +15,8 @@ namespace wring::quantize {
 /// names, licence and tokenizer are copied. `imatrix`: null, or what guided the rounding. Errors:
 /// kNotSupported for a tokenizer that GGUF cannot hold (gguf_tokenizer.h). Returns a warning about it, if
 /// any.
-std::optional<std::string> add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model,
-                                             formats::QuantType type, const formats::Imatrix* imatrix);
+void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
+                       const formats::Imatrix* imatrix, std::vector<std::string>& warnings);
 
 /// GGUF's rope_freqs.weight: (head_dim / 2) divisors of the rotary frequencies; empty where metadata says it
 /// all (plain and linear).

@@ -13,6 +13,7 @@
 #include "quantize/sentencepiece_gguf.h"
 #include "text/chat_template.h"
 #include "text/decoder_hf.h"
+#include "text/normalizer.h"
 #include "text/pretokenizer.h"
 #include "text/pretokenizer_gguf.h"
 #include "text/tokenizer.h"
@@ -63,7 +64,8 @@ Tokens read_tokens(const Json& definition, bool sentencepiece, std::int64_t rows
   }
   for (const Json& added : definition.value("added_tokens", Json::array())) {
     const auto text = added["content"].get<std::string>();
-    const std::int32_t type = added.value("special", false) ? token_type::kControl : token_type::kUserDefined;
+    const bool special = formats::json_bool_or(added, "special", false, "tokenizer.json, added_tokens");
+    const std::int32_t type = special ? token_type::kControl : token_type::kUserDefined;
     set(added["id"], text, !unknown.empty() && text == unknown ? token_type::kUnknown : type);
   }
   return tokens;
@@ -88,13 +90,16 @@ std::vector<std::string> read_merges(const Json& model) {
   return merges;
 }
 
-bool uses_nfc(const Json& normalizer) {
-  if (!normalizer.is_object()) return false;
-  if (normalizer.value("type", "") == "NFC") return true;
-  for (const Json& part : normalizer.value("normalizers", Json::array())) {
-    if (uses_nfc(part)) return true;
-  }
-  return false;
+/// Whether a byte-level definition normalizes to NFC, the only step that GGUF's names imply.
+bool uses_nfc(const Json& definition) {
+  const std::string where = "tokenizer.json, normalizer";
+  const text::Normalizer steps = text::parse_normalizer(definition.value("normalizer", Json()), where);
+  if (steps.empty()) return false;
+  text::Normalizer nfc;
+  nfc.add_nfc();
+  if (steps.definition() == nfc.definition()) return true;
+  throw Error(ErrorCode::kNotSupported, "GGUF knows no normalizer of byte-level text but NFC", where,
+              "convert to hf instead");
 }
 
 /// Whether every token that merges can make is made by them when it stands alone: then "ignore_merges"
@@ -113,7 +118,7 @@ std::string pre_tokenizer_name(const Json& definition, const text::Tokenizer& to
   const std::string where = "tokenizer.json, pre_tokenizer";
   const text::PreTokenizer rules =
       text::parse_pretokenizer(definition.value("pre_tokenizer", Json()), true, where);
-  const bool nfc = uses_nfc(definition.value("normalizer", Json()));
+  const bool nfc = uses_nfc(definition);
   const std::string name(text::name_of_pretokenizer(rules, nfc));
   if (name.empty()) {
     throw Error(
@@ -121,7 +126,8 @@ std::string pre_tokenizer_name(const Json& definition, const text::Tokenizer& to
         fmt::format("GGUF has no name for these rules{}: {}", nfc ? " with NFC" : "", rules.definition()),
         where, "convert to hf instead");
   }
-  const bool ignores = definition["model"].value("ignore_merges", false);
+  const bool ignores =
+      formats::json_bool_or(definition["model"], "ignore_merges", false, "tokenizer.json, model");
   if (ignores != text::named_pretokenizer(name, where).ignore_merges &&
       !merges_reach_all(tokenizer, tokens)) {
     throw Error(ErrorCode::kNotSupported,
@@ -176,24 +182,36 @@ void add_byte_level(formats::GgufWriter& writer, const Json& definition, const t
   writer.add_bool("tokenizer.ggml.add_space_prefix", false);
 }
 
-std::optional<std::string> add_sentencepiece(formats::GgufWriter& writer, const Json& definition,
-                                             const Tokens& tokens) {
+void add_sentencepiece(formats::GgufWriter& writer, const Json& definition, const Tokens& tokens,
+                       std::vector<std::string>& warnings) {
   const SentencePieceKeys keys = sentencepiece_keys(definition, tokens.texts, tokens.types);
   writer.add_string("tokenizer.ggml.model", keys.model);
   writer.add_string("tokenizer.ggml.pre", "default");
   writer.add_f32s("tokenizer.ggml.scores", keys.scores);
   writer.add_bool("tokenizer.ggml.add_space_prefix", keys.add_space_prefix);
-  return keys.warning;
+  if (keys.warning) warnings.push_back(*keys.warning);
 }
 
 }  // namespace
 
-std::optional<std::string> add_tokenizer_from_hf(formats::GgufWriter& writer, const fs::path& folder,
-                                                 const model::ModelConfig& config) {
+/// GGUF has no place for what an added token does to the text around it.
+std::optional<std::string> lost_flags(const Json& definition) {
+  for (const Json& added : definition.value("added_tokens", Json::array())) {
+    for (const char* flag : {"single_word", "lstrip", "rstrip"}) {
+      if (!formats::json_bool_or(added, flag, false, "tokenizer.json, added_tokens")) continue;
+      return fmt::format("GGUF cannot hold {} of the added token '{}': texts with it may get other ids", flag,
+                         printable(added["content"].get<std::string>()));
+    }
+  }
+  return std::nullopt;
+}
+
+void add_tokenizer_from_hf(formats::GgufWriter& writer, const fs::path& folder,
+                           const model::ModelConfig& config, std::vector<std::string>& warnings) {
   const fs::path path = folder / "tokenizer.json";
   if (!fs::exists(path)) {
     writer.add_string("tokenizer.ggml.model", "none");
-    return std::nullopt;
+    return;
   }
   const text::Tokenizer tokenizer = text::Tokenizer::from_hf(folder);  // checks every part that is read below
   if (tokenizer.vocab_size() > config.vocab_size) {
@@ -203,15 +221,14 @@ std::optional<std::string> add_tokenizer_from_hf(formats::GgufWriter& writer, co
                 path.string());
   }
   const Json definition = formats::read_json_file(path);
-  return with_context(folder.string(), [&] {
+  with_context(folder.string(), [&] {
     const bool byte_level =
         text::parse_decoder(definition.value("decoder", Json()), "tokenizer.json, decoder").coding.byte_level;
     const Tokens tokens = read_tokens(definition, !byte_level, config.vocab_size);
-    std::optional<std::string> warning;
     if (byte_level) {
       add_byte_level(writer, definition, tokenizer, tokens);
     } else {
-      warning = add_sentencepiece(writer, definition, tokens);
+      add_sentencepiece(writer, definition, tokens, warnings);
     }
     writer.add_strings("tokenizer.ggml.tokens", tokens.texts);
     writer.add_i32s("tokenizer.ggml.token_type", tokens.types);
@@ -219,7 +236,7 @@ std::optional<std::string> add_tokenizer_from_hf(formats::GgufWriter& writer, co
     if (const std::optional<std::string> source = text::find_chat_template(folder)) {
       writer.add_string("tokenizer.chat_template", *source);
     }
-    return warning;
+    if (const auto warning = lost_flags(definition)) warnings.push_back(*warning);
   });
 }
 

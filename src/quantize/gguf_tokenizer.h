@@ -4,8 +4,8 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "formats/gguf.h"
 #include "model/config.h"
@@ -14,10 +14,9 @@ namespace wring::quantize {
 
 /// Adds the tokenizer of a model folder; where it has none, the tokenizer model "none", with which llama.cpp
 /// takes ids only. Errors: those of Tokenizer::from_hf; kNotSupported for rules that have no name, and for
-/// merges that GGUF's form cannot write; kBadInput for more tokens than the model has embedding rows. Returns
-/// what the user should know where llama.cpp will read the keys otherwise than the definition says.
-std::optional<std::string> add_tokenizer_from_hf(formats::GgufWriter& writer,
-                                                 const std::filesystem::path& folder,
-                                                 const model::ModelConfig& config);
+/// merges that GGUF's form cannot write; kBadInput for more tokens than the model has embedding rows. Adds
+/// to `warnings` where llama.cpp will read the keys otherwise than the definition says.
+void add_tokenizer_from_hf(formats::GgufWriter& writer, const std::filesystem::path& folder,
+                           const model::ModelConfig& config, std::vector<std::string>& warnings);
 
 }  // namespace wring::quantize

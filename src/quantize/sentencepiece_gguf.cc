@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "formats/gguf.h"
+#include "formats/json.h"
+#include "text/decoder_hf.h"
 #include "text/normalizer.h"
 #include "text/pretokenizer.h"
 #include "text/score_merges.h"
@@ -82,7 +84,9 @@ MergeTexts merges_in(const Json& model) {
 }
 
 /// A token scores the higher the sooner a merge makes it; those that none makes come last. Checked by going
-/// back: the merges that follow from the scores must be the definition's.
+/// back: the merges that follow from the scores must be the definition's, but for the order of those that
+/// make one token. That order tells only where such merges overlap ("a" "aa" "a" with "aaa"), and
+/// SentencePiece, from whose scores published lists were made, takes the leftmost as GGUF's reader does.
 std::vector<float> scores_of_merges(const Json& model, const text::Vocabulary& vocabulary) {
   const MergeTexts merges = merges_in(model);
   std::vector<double> scores(static_cast<std::size_t>(vocabulary.size()),
@@ -122,20 +126,51 @@ std::vector<float> scores_of_pieces(const Json& model, std::size_t tokens) {
   return scores;
 }
 
+/// A GGUF's reader falls back on byte tokens wherever there are some, and joins unknown characters.
+void check_unknown(bool byte_fallback, bool fuse_unk, std::span<const std::string> texts) {
+  const bool byte_tokens =
+      std::ranges::any_of(texts, [](const std::string& t) { return text::byte_of_token(t).has_value(); });
+  if (byte_fallback == byte_tokens && fuse_unk) return;
+  throw Error(
+      ErrorCode::kNotSupported,
+      fmt::format(
+          "GGUF implies fuse_unk, and byte_fallback where there are byte tokens; here they are {} and {}",
+          fuse_unk, byte_fallback),
+      "tokenizer.json, model", "convert to hf instead");
+}
+
+/// It writes "▁" as a blank and takes one off where it has put one.
+void check_decoder(const Json& definition, bool prefix) {
+  const std::string where = "tokenizer.json, decoder";
+  const text::Decoder decoder = text::parse_decoder(definition.value("decoder", Json()), where);
+  const std::vector<std::pair<std::string, std::string>> blank = {{std::string(text::kBlankMark), " "}};
+  if (decoder.coding.replacements == blank && decoder.strips_leading_blank == prefix) return;
+  throw Error(
+      ErrorCode::kNotSupported,
+      "GGUF implies a decoder that writes \"\u2581\" as a blank and takes off one that was put in front",
+      where, "convert to hf instead");
+}
+
 }  // namespace
 
 SentencePieceKeys sentencepiece_keys(const Json& definition, std::span<const std::string> texts,
                                      std::span<const std::int32_t> types) {
   const Json& model = definition["model"];
+  const auto flag = [&](const char* name) {
+    return formats::json_bool_or(model, name, false, "tokenizer.json, model");
+  };
+  const bool unigram = model.value("type", model["vocab"].is_array() ? "Unigram" : "BPE") == "Unigram";
   const std::optional<Blanks> blanks =
       blanks_of(text::parse_normalizer(definition.value("normalizer", Json()), "tokenizer.json, normalizer"),
                 text::parse_pretokenizer(definition.value("pre_tokenizer", Json()), false,
                                          "tokenizer.json, pre_tokenizer"));
-  if (!blanks || (blanks->cuts_words && joins_words(texts, types)) || model.value("ignore_merges", false)) {
+  if (!blanks || (blanks->cuts_words && joins_words(texts, types)) || flag("ignore_merges")) {
     throw Error(ErrorCode::kNotSupported,
                 "GGUF cannot say these rules: it knows blanks as \"\u2581\" and one in front of a text",
                 "tokenizer.json, normalizer and pre_tokenizer", "convert to hf instead");
   }
+  check_unknown(flag("byte_fallback"), unigram || flag("fuse_unk"), texts);
+  check_decoder(definition, blanks->prefix);
   SentencePieceKeys out;
   out.add_space_prefix = blanks->prefix;
   if (!blanks->exact) {
@@ -143,7 +178,7 @@ SentencePieceKeys sentencepiece_keys(const Json& definition, std::span<const std
         "GGUF puts a blank before every text and after special tokens; this tokenizer.json does not where a "
         "text begins with one, and may not after special tokens: such texts get other ids";
   }
-  if (model.value("type", "BPE") == "Unigram") {
+  if (unigram) {
     out.model = "t5";
     out.scores = scores_of_pieces(model, texts.size());
   } else {

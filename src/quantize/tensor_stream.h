@@ -30,7 +30,7 @@ struct QuantizeReport {
   std::vector<TensorReport> tensors;  // in the plan's order
   std::uint64_t file_bytes = 0;
   double seconds = 0;
-  std::optional<std::string> warning;  // what the user should know about the file
+  std::vector<std::string> warnings;  // what the user should know about the file
   /// ‖x − x̂‖ / ‖x‖ over the blocks' matrices together; the worst single tensor is found in `tensors`.
   double relative_error = 0;
   std::optional<double> weighted_error;  // block_matrix_weighted_error()

@@ -94,7 +94,7 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   const auto start = std::chrono::steady_clock::now();
   formats::GgufWriter writer(out);
   QuantizeReport report;
-  report.warning = add_gguf_metadata(writer, model, main_type(plan), plan.importance ? imatrix : nullptr);
+  add_gguf_metadata(writer, model, main_type(plan), plan.importance ? imatrix : nullptr, report.warnings);
 
   const std::vector<float> divisors = gguf_rope_divisors(model.config());
   if (!divisors.empty()) {

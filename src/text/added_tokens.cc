@@ -49,7 +49,9 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : sorted_(std::move(tokens)) {
   std::erase_if(sorted_, [](const AddedToken& t) { return t.text.empty(); });
-  std::ranges::sort(sorted_, {}, &AddedToken::text);
+  std::ranges::stable_sort(sorted_, {}, &AddedToken::text);
+  const auto twins = std::ranges::unique(sorted_, {}, &AddedToken::text);  // the first of one text is found
+  sorted_.erase(twins.begin(), twins.end());
   std::uint32_t at = 0;
   for (std::size_t byte = 0; byte < 256; ++byte) {
     first_[byte] = at;

@@ -52,7 +52,9 @@ void Alphabet::spell_characters(std::string_view word, std::vector<TokenId>& out
   for (std::string_view rest = word; !rest.empty();) {
     const std::string_view c = rest.substr(0, character_bytes(rest));
     rest.remove_prefix(c.size());
-    if (const auto id = vocabulary_->find(c); id && vocabulary_->kind(*id) != TokenKind::kUnused) {
+    const auto id = vocabulary_->find(c);
+    const TokenKind kind = id ? vocabulary_->kind(*id) : TokenKind::kAbsent;
+    if (kind == TokenKind::kNormal || kind == TokenKind::kAdded) {
       if (waiting) out.push_back(*fallbacks_.unk);
       waiting = false;
       out.push_back(*id);

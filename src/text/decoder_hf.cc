@@ -30,6 +30,7 @@ class DecoderReader {
     } else if (type == "Replace") {
       const HfPattern pattern = read_pattern(step, where_);
       expect(!fused_ && !out_.coding.byte_level && !out_.coding.byte_tokens && !pattern.is_regex, type);
+      check_rules(out_.coding.replacements.size(), where_);
       out_.coding.replacements.emplace_back(pattern.text,
                                             formats::json_string_or(step, "content", "", where_));
     } else if (type == "ByteFallback") {

@@ -27,6 +27,15 @@ inline std::string type_of(const nlohmann::json& part, std::string_view where) {
   return printable(formats::json_string_or(part, "type", "", where));
 }
 
+/// Published definitions have at most a dozen rules of a kind; each costs a pass over every text. Errors:
+/// kNotSupported for more than 64.
+inline void check_rules(std::size_t count, std::string_view where) {
+  constexpr std::size_t kMost = 64;
+  if (count <= kMost) return;
+  throw Error(ErrorCode::kNotSupported, fmt::format("{} rules, more than {}", count, kMost),
+              std::string(where));
+}
+
 /// The list `key` of a Sequence. Errors: kBadInput where it is no list.
 inline const nlohmann::json& parts_of(const nlohmann::json& sequence, const char* key,
                                       std::string_view where) {

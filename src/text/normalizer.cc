@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "text/nfc.h"
+#include "text/replace_string.h"
 
 namespace wring::text {
 
@@ -35,18 +36,6 @@ std::string replace_matches(std::string_view text, const Regex& pattern, std::st
 
 }  // namespace
 
-std::string replace_string(std::string_view text, std::string_view pattern, std::string_view content) {
-  std::string out;
-  out.reserve(text.size() + text.size() / 4);
-  while (true) {
-    const std::size_t at = text.find(pattern);
-    out += text.substr(0, at);
-    if (at == std::string_view::npos) return out;
-    out += content;
-    text.remove_prefix(at + pattern.size());
-  }
-}
-
 void Normalizer::add_nfc() {
   steps_.emplace_back(Nfc{});
 }
@@ -74,6 +63,7 @@ std::string Normalizer::apply(std::string_view text, RegexSearch& search) const 
                    [&](const ReplaceMatches& s) { out = replace_matches(out, s.pattern, s.content, search); },
                },
                step);
+    check_growth(text.size(), out.size());
   }
   return out;
 }

@@ -22,7 +22,9 @@ class Normalizer {
   void add_replace(Regex pattern, std::string content);
 
   bool empty() const { return steps_.empty(); }
-  /// All steps over `text`; bytes that are not UTF-8 pass unchanged. An empty text stays empty.
+  std::size_t steps() const { return steps_.size(); }
+  /// All steps over `text`; bytes that are not UTF-8 pass unchanged. An empty text stays empty. Errors:
+  /// kBadInput for steps that swell a text beyond use, or a regex that needs too many steps.
   std::string apply(std::string_view text, RegexSearch& search) const;
   /// The steps as text, equal for equal steps.
   std::string definition() const;
@@ -41,9 +43,6 @@ class Normalizer {
   };
   std::vector<std::variant<Nfc, Prepend, ReplaceString, ReplaceMatches>> steps_;
 };
-
-/// `text` with every occurrence of `pattern` (not empty), from the left, as `content`.
-std::string replace_string(std::string_view text, std::string_view pattern, std::string_view content);
 
 /// From the "normalizer" of a tokenizer.json; null has no steps. Errors: kNotSupported naming the type.
 Normalizer parse_normalizer(const nlohmann::json& definition, std::string_view where);

@@ -27,6 +27,7 @@ void add_steps(const nlohmann::json& step, std::string_view where, Normalizer& o
     throw Error(ErrorCode::kNotSupported, fmt::format("the normalizer type '{}' is not supported", type),
                 std::string(where), "supported: NFC, Prepend, Replace, Sequence");
   }
+  check_rules(out.steps(), where);
 }
 
 }  // namespace

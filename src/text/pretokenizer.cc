@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "text/normalizer.h"
+#include "text/replace_string.h"
 
 namespace wring::text {
 
@@ -126,6 +126,7 @@ void PreTokenizer::apply(std::size_t index, Piece piece, RegexSearch& search, co
     const bool wanted = metaspace->scheme == PrependScheme::kAlways ||
                         (metaspace->scheme == PrependScheme::kFirst && piece.begins_text);
     if (wanted && !written.starts_with(metaspace->replacement)) written.insert(0, metaspace->replacement);
+    check_growth(piece.text.size(), written.size());
     apply(index + 1, {written, piece.begins_text}, search, emit);
   } else {
     const std::string with_blank =

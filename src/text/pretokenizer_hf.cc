@@ -61,6 +61,7 @@ void add_metaspace(const Json& rule, std::string_view where, PreTokenizer& out) 
 void flatten(const Json& rule, std::string_view where, std::vector<const Json*>& rules) {
   if (type_of(rule, where) != "Sequence") {
     rules.push_back(&rule);
+    check_rules(rules.size(), where);
     return;
   }
   for (const Json& part : parts_of(rule, "pretokenizers", where)) flatten(part, where, rules);

@@ -12,7 +12,7 @@
 namespace wring::text {
 
 /// Every way to join two tokens to a normal one, by falling score; of one score the longest left part first.
-/// `scores` by id, finite.
+/// `scores` by id, finite; tokens as check_scored_lengths() wants them.
 std::vector<Merge> merges_from_scores(const Vocabulary& vocabulary, std::span<const double> scores);
 
 }  // namespace wring::text

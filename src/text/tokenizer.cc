@@ -75,7 +75,7 @@ std::string Tokenizer::State::compute_hash(const TokenizerParts& parts) const {
     for (const double score : unigram->scores) sha.update(fmt::format("{}\n", score));
   } else {
     for (const Merge& m : std::get<BpeDefinition>(parts.model).merges) {
-      sha.update(fmt::format("{} {}\n", m.left, m.right));
+      sha.update(fmt::format("{} {} {}\n", m.left, m.right, m.rank));
     }
     sha.update(fmt::format("ignore_merges {}\n", std::get<Bpe>(model).ignores_merges()));
   }

@@ -80,6 +80,7 @@ void set_sentencepiece_rules(const formats::GgufReader& file, TokenizerParts& ou
 }
 
 const std::vector<double>& read_scores(const formats::GgufReader& file, const Vocabulary& vocabulary) {
+  vocabulary.check_scored_lengths(file.file() + ", tokenizer.ggml.tokens");
   const std::vector<double>& scores = file.numbers("tokenizer.ggml.scores");
   if (scores.size() != static_cast<std::size_t>(vocabulary.size())) {
     throw Error(ErrorCode::kBadInput,
@@ -103,7 +104,8 @@ TokenizerParts unigram(const formats::GgufReader& file) {
   for (const char* key :
        {"tokenizer.ggml.remove_extra_whitespaces", "tokenizer.ggml.treat_whitespace_as_suffix"}) {
     if (!file.boolean_or(key, false)) continue;
-    throw Error(ErrorCode::kNotSupported, "true is not supported", fmt::format("{}, {}", file.file(), key));
+    throw Error(ErrorCode::kNotSupported, fmt::format("{} is true, which is not supported", key),
+                file.file());
   }
   if (file.has("tokenizer.ggml.precompiled_charsmap")) {
     throw Error(ErrorCode::kNotSupported, "a table of character replacements is not supported",

@@ -20,12 +20,18 @@ using Json = nlohmann::json;
 }
 
 bool is_unigram(const Json& model, std::string_view where) {
-  // Files older than 2020 leave the type out; their models are told apart by what they hold.
-  const std::string type = model.contains("type") ? type_of(model, where) : "BPE";
+  // Files older than 2020 leave the type out; pieces with scores are a list, tokens with ids an object.
+  const std::string guess = member(model, "vocab").is_array() ? "Unigram" : "BPE";
+  const std::string type = model.contains("type") ? type_of(model, where) : guess;
   if (type != "BPE" && type != "Unigram") {
     throw Error(ErrorCode::kNotSupported, fmt::format("the model type '{}' is not supported", type),
                 std::string(where), "supported: BPE, Unigram");
   }
+  return type == "Unigram";
+}
+
+// What neither model may have.
+void check_model(const Json& model, std::string_view where) {
   for (const char* key : {"continuing_subword_prefix", "end_of_word_suffix"}) {
     if (!formats::json_string_or(model, key, "", where).empty())
       unsupported(fmt::format("{} is not supported", key), where);
@@ -33,7 +39,6 @@ bool is_unigram(const Json& model, std::string_view where) {
   if (member(model, "dropout").is_number() && member(model, "dropout") != 0) {
     unsupported("dropout is not supported: it makes ids random", where);
   }
-  return type == "Unigram";
 }
 
 void read_vocabulary(const Json& model, std::string_view where, Vocabulary& out) {
@@ -212,6 +217,7 @@ Tokenizer Tokenizer::from_hf(const std::filesystem::path& folder) {
     if (!model.is_object()) bad("model is missing or not an object", where);
     const std::string in_model = where + ", model";
     const bool unigram = is_unigram(model, in_model);
+    check_model(model, in_model);
 
     TokenizerParts parts;
     const Decoder decoder = parse_decoder(member(root, "decoder"), where + ", decoder");
@@ -219,13 +225,16 @@ Tokenizer Tokenizer::from_hf(const std::filesystem::path& folder) {
     parts.strips_leading_blank = decoder.strips_leading_blank;
     if (unigram) {
       parts.model = UnigramDefinition{read_pieces(model, in_model + ".vocab", parts.vocabulary)};
+      parts.vocabulary.check_scored_lengths(in_model + ".vocab");
     } else {
       read_vocabulary(model, in_model + ".vocab", parts.vocabulary);
       parts.model = BpeDefinition{read_merges(model, parts.vocabulary, in_model + ".merges"),
                                   formats::json_bool_or(model, "ignore_merges", false, in_model)};
     }
-    if (parts.coding.byte_level && member(model, "byte_fallback") == true) {
-      unsupported("byte_fallback is not supported together with the decoder ByteLevel", in_model);
+    if (parts.coding.byte_level && (unigram || member(model, "byte_fallback") == true)) {
+      unsupported(fmt::format("{} is not supported together with the decoder ByteLevel",
+                              unigram ? "the model type Unigram" : "byte_fallback"),
+                  in_model);
     }
     parts.fallbacks = read_fallbacks(model, unigram, in_model, parts.vocabulary);
     read_added(member(root, "added_tokens"), where + ", added_tokens", parts);

@@ -1,7 +1,7 @@
 // The unigram language model: of all ways to cut a word into pieces, the one whose scores (log-probabilities)
 // have the highest sum. A character that begins no piece of its own counts as unknown, with a penalty.
 // Source: Kudo 2018, "Subword regularization"; the Viterbi search as in SentencePiece's unigram_model and
-// Hugging Face's models/unigram. Time: characters of the word × pieces that begin at one.
+// Hugging Face's models/unigram. Time: bytes of the word × those of the longest piece, at most.
 #pragma once
 
 #include <cstdint>

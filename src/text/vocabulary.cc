@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "text/byte_level.h"
-#include "text/normalizer.h"
+#include "text/replace_string.h"
 
 namespace wring::text {
 
@@ -26,7 +26,10 @@ std::string decode(std::string_view text, TokenKind kind, const TokenCoding& cod
     if (const auto byte = byte_of_token(text)) return {static_cast<char>(*byte)};
   }
   std::string out(text);
-  for (const auto& [pattern, content] : coding.replacements) out = replace_string(out, pattern, content);
+  for (const auto& [pattern, content] : coding.replacements) {
+    out = replace_string(out, pattern, content);
+    check_growth(text.size(), out.size());
+  }
   return out;
 }
 
@@ -99,6 +102,17 @@ std::optional<TokenId> Vocabulary::find(std::string_view text) const {
   const auto found = ids_.find(text);
   if (found == ids_.end()) return std::nullopt;
   return found->second;
+}
+
+void Vocabulary::check_scored_lengths(std::string_view where) const {
+  for (TokenId id = 0; id < size(); ++id) {
+    if (kind(id) != TokenKind::kNormal && kind(id) != TokenKind::kAdded) continue;
+    if (text(id).size() <= kMaxScoredBytes) continue;
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("token {} has {} bytes, one that is made by score at most {}", id,
+                            text(id).size(), kMaxScoredBytes),
+                std::string(where));
+  }
 }
 
 }  // namespace wring::text

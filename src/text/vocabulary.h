@@ -15,6 +15,10 @@
 
 namespace wring::text {
 
+/// The longest token that is made of others by score (unigram models, SentencePiece's merges): their search
+/// looks at all shorter ones from each character. SentencePiece's default is 16 characters.
+inline constexpr std::size_t kMaxScoredBytes = 1024;
+
 /// Published vocabularies end at 262,144; eight times that is still only a table of 64 MiB.
 inline constexpr TokenId kMaxTokenId = (1 << 21) - 1;
 
@@ -69,6 +73,8 @@ class Vocabulary {
   std::string_view word(TokenId id) const { return is_byte_level() ? bytes(id) : text(id); }
   bool is_byte_level() const { return coding_.byte_level; }
   std::optional<TokenId> find(std::string_view text) const;
+  /// Errors: kBadInput naming a normal or added token of more than kMaxScoredBytes.
+  void check_scored_lengths(std::string_view where) const;
 
  private:
   struct Entry {
