@@ -62,6 +62,13 @@ void Engine::State::check(const BatchItem& item) {
     throw Error(ErrorCode::kBadInput, fmt::format("{} positions are more than the model's context of {}", end,
                                                   model->config().max_position_embeddings));
   }
+  for (const model::RopeSpec& rope : model->spec().ropes) {
+    const std::int64_t bound = sequence.longest > 0 ? sequence.longest : rope.long_from;
+    if (!rope.long_inverse_frequencies.empty() && end > bound) {
+      throw Error(ErrorCode::kInternal,
+                  fmt::format("{} positions, but rotary frequencies were chosen for {}", end, bound));
+    }
+  }
   for (const TokenId id : item.ids) {
     if (id < 0 || id >= model->spec().vocab_size) {
       throw Error(ErrorCode::kBadInput,

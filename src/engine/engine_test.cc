@@ -161,14 +161,14 @@ TEST(Engine, LongropeIsChosenOnceForASequence) {
   const model::Model both = Edited("arch/phi3", rope(ones, stretched)).open(),
                      shorts = Edited("arch/phi3", rope(ones, ones)).open(),
                      longs = Edited("arch/phi3", rope(stretched, stretched)).open();
-  std::vector<TokenId> ids;
-  for (int i = 0; i < 40; ++i) ids.push_back(i * 7 % 320);
-  const auto logits = [&](const model::Model& m, std::int64_t longest, std::size_t chunk) {
+  std::vector<TokenId> all;
+  for (int i = 0; i < 40; ++i) all.push_back(i * 7 % 320);
+  const auto logits = [&](const model::Model& m, std::int64_t longest, std::size_t count, std::size_t chunk) {
     Engine engine(m, {});
     const SequenceId s = engine.add_sequence(longest);
     std::vector<float> out;
-    for (std::size_t at = 0; at < ids.size(); at += chunk) {
-      const auto part = std::span(ids).subspan(at, std::min(chunk, ids.size() - at));
+    for (std::size_t at = 0; at < count; at += chunk) {
+      const auto part = std::span(all).subspan(at, std::min(chunk, count - at));
       const std::vector<float> rows =
           flat(engine.step({{{s, static_cast<std::int64_t>(at), part, Logits::kAll}}}).logits);
       out.insert(out.end(), rows.begin(), rows.end());
@@ -176,10 +176,13 @@ TEST(Engine, LongropeIsChosenOnceForASequence) {
     }
     return out;
   };
-  EXPECT_EQ(logits(both, 32, 40), logits(shorts, 0, 40));
-  EXPECT_EQ(logits(both, 33, 40), logits(longs, 0, 40));
-  EXPECT_EQ(logits(both, 33, 7), logits(longs, 0, 40));
-  EXPECT_NE(logits(shorts, 0, 40), logits(longs, 0, 40));
+  EXPECT_EQ(logits(both, 32, 32, 32), logits(shorts, 32, 32, 32));
+  EXPECT_EQ(logits(both, 0, 32, 32), logits(shorts, 32, 32, 32));
+  EXPECT_EQ(logits(both, 40, 40, 40), logits(longs, 40, 40, 40));
+  EXPECT_EQ(logits(both, 40, 40, 7), logits(longs, 40, 40, 40));
+  EXPECT_NE(logits(shorts, 40, 40, 40), logits(longs, 40, 40, 40));
+  EXPECT_THROW(logits(both, 0, 33, 33), Error);   // frequencies of short sequences were chosen
+  EXPECT_THROW(logits(both, 39, 40, 40), Error);  // longer than was said
 }
 
 // Windows, soft caps, layers without positions and norms of every kind in chunks of every size.

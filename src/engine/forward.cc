@@ -464,6 +464,7 @@ std::uint64_t Forward::workspace_bytes() const {
   }
   for (const Rotation& r : rotations_) n += r.cosine.bytes() + r.sine.bytes();
   n += input_.bytes();
+  n += choices_.capacity() * sizeof(Choice) + of_expert_.capacity() * sizeof(std::size_t);
   for (const Scratch& s : scratch_) n += s.attention.bytes();
   for (const LinearScratch& s : linear_scratch_) n += s.bytes();
   return n;

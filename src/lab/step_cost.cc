@@ -19,7 +19,7 @@ class Sequence {
  public:
   Sequence(engine::Engine& engine, int prompt, int longest)
       : engine_(engine),
-        id_(engine.add_sequence()),
+        id_(engine.add_sequence(engine.model().config().max_position_embeddings)),
         ids_(prompt_ids(std::max(prompt, longest), engine.model().spec().vocab_size, 0)) {}
   ~Sequence() { engine_.remove_sequence(id_); }
   Sequence(const Sequence&) = delete;

@@ -11,21 +11,23 @@
 namespace wring::model {
 namespace {
 
+// By family. Of those that share a general.architecture the first is what a GGUF means, unless its metadata
+// says more.
 constexpr std::array kArchitectures = {
     Architecture{"llama", "llama", true, make_llama_spec},
     Architecture{"mistral", "llama", true, make_llama_spec},
+    Architecture{"mixtral", "llama", true, make_mixtral_spec},
     Architecture{"qwen2", "qwen2", false, make_qwen2_spec},
     Architecture{"qwen3", "qwen3", false, make_qwen3_spec},
+    Architecture{"qwen3_moe", "qwen3moe", false, make_qwen3_moe_spec},
     Architecture{"gemma2", "gemma2", false, make_gemma2_spec},
     Architecture{"gemma3_text", "gemma3", false, make_gemma3_spec},
+    Architecture{"phi3", "phi3", false, make_phi3_spec},
     Architecture{"smollm3", "smollm3", true, make_llama_spec},
     Architecture{"olmo2", "olmo2", false, make_olmo2_spec},
-    Architecture{"phi3", "phi3", false, make_phi3_spec},
-    Architecture{"mixtral", "llama", true, make_mixtral_spec},
-    Architecture{"qwen3_moe", "qwen3moe", false, make_qwen3_moe_spec},
+    Architecture{"exaone4", "exaone4", false, make_exaone4_spec},
     Architecture{"exaone_moe", "exaone-moe", false, make_exaone_moe_spec},
     Architecture{"deepseek_v3", "deepseek2", false, make_deepseek_v3_spec},
-    Architecture{"exaone4", "exaone4", false, make_exaone4_spec},
 };
 
 NormSpec norm(std::string name, std::int64_t size, const ModelConfig& c) {

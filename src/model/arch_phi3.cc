@@ -1,11 +1,16 @@
 // Phi 3 (arch.h). Source: modeling_phi3.py of transformers.
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "model/arch.h"
 
 namespace wring::model {
 
 ModelSpec make_phi3_spec(const ModelConfig& c) {
+  if (c.attention_bias || c.mlp_bias) {
+    throw Error(ErrorCode::kNotSupported,
+                "attention_bias or mlp_bias is true, which phi3 is not supported with");
+  }
   ModelSpec spec = make_llama_spec(c);
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     AttentionSpec& a = spec.layers[i].attention;

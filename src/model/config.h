@@ -50,7 +50,8 @@ struct ModelConfig {
   bool attention_bias = false;  // q, k, v and o
   bool mlp_bias = false;
   std::vector<LayerType> layer_types;  // by layer; empty: all see all positions
-  std::vector<bool> rotary_layers;     // by layer: false where attention has no positions (NoPE); empty: none
+  std::vector<bool>
+      rotary_layers;  // by layer: false where attention has no positions (NoPE); empty: all have
   std::int64_t sliding_window = 0;     // positions, the token's own included; 0: none
   double query_pre_attn_scalar = 0;    // scores are divided by its root; 0: head_dim's
   double attn_logit_softcapping = 0;   // 0: none

@@ -31,6 +31,13 @@ void check_heads(const ModelConfig& c, const HeadNames& names, const std::string
 }
 
 void check_experts(const ModelConfig& c, const std::string& where) {
+  constexpr std::int64_t kMostInAll = std::int64_t{1} << 17;
+  if (c.num_experts * c.num_hidden_layers > kMostInAll) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} layers of {} experts are more than {} experts in all", c.num_hidden_layers,
+                            c.num_experts, kMostInAll),
+                where);
+  }
   if (c.num_experts % c.n_group != 0) {
     throw Error(ErrorCode::kBadInput,
                 fmt::format("{} experts do not divide into {} groups", c.num_experts, c.n_group), where);

@@ -1,6 +1,8 @@
 // The same hyper-parameters from GGUF metadata: "<architecture>.<key>", in the names that llama.cpp writes.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/portable_math.h"
 #include "base/utf8.h"
@@ -90,7 +92,7 @@ RopeParameters read_rope(const formats::GgufReader& file, const std::string& pre
   if (!rope.long_factor.empty()) {
     rope.rope_type = "longrope";
     rope.original_max_position_embeddings =
-        file.integer(prefix + "rope.scaling.original_context_length", 1, kMaxContext);
+        file.integer(prefix + "rope.scaling.original_context_length", 2, kMaxContext);
     const std::string factor = prefix + "rope.scaling.attn_factor";
     rope.attention_factor = number_in(file, factor, file.number_or(factor, 1), 1e-3, 1e3);
   }
@@ -105,10 +107,11 @@ void read_gemma(const formats::GgufReader& file, const std::string& p, ModelConf
   const bool largest = c.num_hidden_layers == (c.model_type == "gemma2" ? 46 : 62);  // the 27 B models
   if (largest) c.query_pre_attn_scalar = static_cast<double>(c.hidden_size / c.num_attention_heads);
   if (c.model_type == "gemma2") {
-    c.attn_logit_softcapping = file.number_or(p + "attn_logit_softcapping", 50);
-    c.final_logit_softcapping = file.number_or(p + "final_logit_softcapping", 30);
-    for (const double cap : {c.attn_logit_softcapping, c.final_logit_softcapping})
-      number_in(file, p + "…_logit_softcapping", cap, 1e-3, 1e6);
+    const auto cap = [&](const std::string& key, double fallback) {
+      return number_in(file, key, file.number_or(key, fallback), 1e-3, 1e6);
+    };
+    c.attn_logit_softcapping = cap(p + "attn_logit_softcapping", 50);
+    c.final_logit_softcapping = cap(p + "final_logit_softcapping", 30);
     return;
   }
   RopeParameters local;
@@ -143,8 +146,10 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
   }
   const bool deepseek = c.model_type.starts_with("deepseek");
   if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe") && !deepseek) {
-    throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_count: experts are not supported", p),
-                file.file());
+    throw Error(
+        ErrorCode::kNotSupported,
+        fmt::format("{}expert_count is {}: experts of this architecture are not supported", p, c.num_experts),
+        file.file());
   }
   c.num_experts_per_tok = file.integer(p + "expert_used_count", 1, c.num_experts);
   c.moe_intermediate_size =
@@ -157,9 +162,10 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
   c.topk_group = file.integer_or(p + "expert_group_used_count", c.n_group, 1, c.n_group);
   const std::int64_t gating =
       deepseek || c.model_type == "exaone_moe" ? 2 : 1;  // llama.cpp's softmax and sigmoid
-  if (file.integer_or(p + "expert_gating_func", gating, 0, 100) != gating) {
-    throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_gating_func is not {}", p, gating),
-                file.file());
+  const std::int64_t found = file.integer_or(p + "expert_gating_func", gating, 0, 100);
+  if (found != gating) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_gating_func {} is not supported", p, found),
+                file.file(), fmt::format("supported for {}: {}", c.model_type, gating));
   }
   check_experts(c, file.file());
   const std::int64_t dense = file.integer_or(p + "leading_dense_block_count", 0, 0, c.num_hidden_layers);
@@ -193,7 +199,8 @@ std::vector<bool> listed_windows(const formats::GgufReader& file, const std::str
 void read_layers(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
   const std::string window = p + "attention.sliding_window", pattern = window + "_pattern";
   std::int64_t interval = full_attention_interval(c);
-  if (interval > 0) c.sliding_window = file.integer_or(window, 0, 0, kMaxContext);
+  const std::int64_t unsaid = c.model_type == "gemma2" ? 4096 : 0;  // llama.cpp's defaults
+  if (interval > 0) c.sliding_window = file.integer_or(window, unsaid, 0, kMaxContext);
   const std::vector<bool> listed = listed_windows(file, pattern, c.num_hidden_layers);
   if (listed.empty() && interval > 0) interval = file.integer_or(pattern, interval, 1, kMaxLayers + 1);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {

@@ -2,6 +2,8 @@
 // files of their own (config_layers_hf.cc, rope_hf.cc).
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -33,28 +35,27 @@ void add_token_ids(const json& object, const char* key, std::int64_t vocab_size,
   }
 }
 
-// What a class of transformers takes where config.json leaves a field out.
-struct Defaults {
-  bool tie_word_embeddings = false;
-  std::int64_t head_dim = 0;  // 0: hidden_size / num_attention_heads
-  double rms_norm_eps = 1e-6;
-  double rope_theta = 10000.0;
-};
+// Classes of transformers whose embeddings are tied unless config.json says otherwise: it leaves the field
+// out then.
+bool ties_by_default(std::string_view model_type) {
+  return model_type.starts_with("gemma") || model_type == "smollm3";
+}
 
-Defaults defaults_of(std::string_view model_type) {
-  if (model_type == "qwen3" || model_type == "qwen3_moe") return {.head_dim = 128};
-  if (model_type == "gemma2") return {.tie_word_embeddings = true, .head_dim = 256};
-  if (model_type == "gemma3_text") return {.tie_word_embeddings = true, .head_dim = 256, .rope_theta = 1e6};
-  if (model_type == "smollm3") return {.tie_word_embeddings = true, .rope_theta = 2e6};
-  if (model_type == "olmo2" || model_type == "mixtral" || model_type.starts_with("exaone"))
-    return {.rms_norm_eps = 1e-5};
-  return {};
+// What config.json may not leave out: the defaults of transformers' classes differ, and a wrong one computes
+// something else without a word. Llama's first configurations have less.
+void require_fields(const json& config, const ModelConfig& c, const std::string& where) {
+  if (c.model_type == "llama") return;
+  for (const char* key : {"num_key_value_heads", "rms_norm_eps", "max_position_embeddings"})
+    require_field(config, key, where);
+  if (c.model_type.starts_with("gemma") || c.model_type.starts_with("qwen3"))
+    require_field(config, "head_dim", where);
 }
 
 // Gemma's configurations have "hidden_activation" and, beside it, a hidden_act of old that is not used.
-std::string read_activation(const json& config, const std::string& where) {
-  const char* key = has_value(config, "hidden_activation") ? "hidden_activation" : "hidden_act";
-  const std::string name = json_string_or(config, key, "silu", where);
+std::string read_activation(const json& config, const std::string& model_type, const std::string& where) {
+  const bool gemma = model_type.starts_with("gemma");
+  const char* key = gemma ? "hidden_activation" : "hidden_act";
+  const std::string name = json_string_or(config, key, gemma ? "gelu_pytorch_tanh" : "silu", where);
   if (name == "silu" || name == "gelu_pytorch_tanh") return name;
   throw Error(ErrorCode::kNotSupported, fmt::format("{} {} is not supported", key, printable(name)), where,
               "supported: silu, gelu_pytorch_tanh");
@@ -79,14 +80,13 @@ void read_gemma(const json& config, ModelConfig& c, const std::string& where) {
     throw Error(ErrorCode::kNotSupported, "use_bidirectional_attention is not supported", where,
                 "a causal text model is expected");
   }
-  const bool caps = c.model_type == "gemma2";
-  c.query_pre_attn_scalar = json_number_or(config, "query_pre_attn_scalar", 256, 1e-3, 1e9, where);
-  const auto cap = [&](const char* key, double fallback) {
-    const bool off = config.contains(key) && config.at(key).is_null();  // null switches it off
-    return off ? 0.0 : json_number_or(config, key, fallback, 1e-3, 1e6, where);
+  c.query_pre_attn_scalar = formats::json_number(config, "query_pre_attn_scalar", 1e-3, 1e9, where);
+  const auto cap = [&](const char* key) {
+    if (c.model_type == "gemma2") require_field(config, key, where);
+    return json_number_or(config, key, 0, 1e-3, 1e6, where);  // null switches it off
   };
-  c.attn_logit_softcapping = cap("attn_logit_softcapping", caps ? 50 : 0);
-  c.final_logit_softcapping = cap("final_logit_softcapping", caps ? 30 : 0);
+  c.attn_logit_softcapping = cap("attn_logit_softcapping");
+  c.final_logit_softcapping = cap("final_logit_softcapping");
 }
 
 }  // namespace
@@ -100,12 +100,12 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   ModelConfig c;
   c.model_type = json_string_or(config, "model_type", "", where);
   with_context(where, [&] { return &find_architecture(c.model_type); });
-  const Defaults defaults = defaults_of(c.model_type);
+  require_fields(config, c, where);
   if (has_value(config, "quantization_config")) {
     throw Error(ErrorCode::kNotSupported, "checkpoints with a quantization_config cannot be read yet",
                 where + ", quantization_config", "use the unquantized checkpoint, or a GGUF file");
   }
-  c.hidden_act = read_activation(config, where);
+  c.hidden_act = read_activation(config, c.model_type, where);
 
   c.vocab_size = json_int(config, "vocab_size", 1, kMaxSize, where);
   c.hidden_size = json_int(config, "hidden_size", 1, kMaxSize, where);
@@ -115,21 +115,19 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   c.num_key_value_heads =
       json_int_or(config, "num_key_value_heads", c.num_attention_heads, 1, c.num_attention_heads, where);
   const HeadNames names = {"hidden_size", "num_attention_heads", "num_key_value_heads", "head_dim"};
-  const bool sized = has_value(config, "head_dim") || defaults.head_dim > 0;
-  const std::int64_t head_dim = default_head_dim(c, sized, names, where);
-  c.head_dim = json_int_or(config, "head_dim", defaults.head_dim > 0 ? defaults.head_dim : head_dim, 1,
-                           kMaxHeadDim, where);
+  const std::int64_t head_dim = default_head_dim(c, has_value(config, "head_dim"), names, where);
+  c.head_dim = json_int_or(config, "head_dim", head_dim, 1, kMaxHeadDim, where);
   read_latent(config, c, where);
   check_heads(c, names, where);
   c.max_position_embeddings = json_int_or(config, "max_position_embeddings", 2048, 1, kMaxContext, where);
-  c.rms_norm_eps = json_number_or(config, "rms_norm_eps", defaults.rms_norm_eps, 0, 1, where);
-  c.tie_word_embeddings = json_bool_or(config, "tie_word_embeddings", defaults.tie_word_embeddings, where);
+  c.rms_norm_eps = json_number_or(config, "rms_norm_eps", 1e-6, 0, 1, where);
+  c.tie_word_embeddings = json_bool_or(config, "tie_word_embeddings", ties_by_default(c.model_type), where);
   c.attention_bias = json_bool_or(config, "attention_bias", false, where);
   c.mlp_bias = json_bool_or(config, "mlp_bias", false, where);
   read_gemma(config, c, where);
   read_experts(config, c, where);
   read_layers(config, c, where);
-  read_ropes(config, defaults.rope_theta, c, where);
+  read_ropes(config, c, where);
 
   add_token_ids(config, "eos_token_id", c.vocab_size, where, c.eos_token_ids);
   const std::filesystem::path generation = folder / "generation_config.json";

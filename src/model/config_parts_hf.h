@@ -14,17 +14,24 @@ inline bool has_value(const nlohmann::json& object, const char* key) {
   return found != object.end() && !found->is_null();
 }
 
+/// Errors: kBadInput naming a field that is not there (null is).
+void require_field(const nlohmann::json& object, const char* key, const std::string& where);
+
+/// A list with an entry for each layer. Errors: kBadInput for anything else, naming the number of layers.
+const nlohmann::json& list_of_layers(const nlohmann::json& json, const char* key, std::int64_t layers,
+                                     const std::string& where);
+
 /// Fills layer_types, rotary_layers and sliding_window for config.num_hidden_layers layers: from the lists of
 /// today's files, or by the rules of the model type where a file has none. Errors: kBadInput for a list of
 /// another length; kNotSupported naming a type of layer.
 void read_layers(const nlohmann::json& json, ModelConfig& config, const std::string& where);
 
-/// Fills the fields of mixtures of experts where the model type has them.
+/// Fills the fields of mixtures of experts where the model type has them. Errors: kBadInput naming a field
+/// that is missing or out of range; kNotSupported naming a way to choose experts that is not implemented.
 void read_experts(const nlohmann::json& json, ModelConfig& config, const std::string& where);
 
 /// Fills rope and local_rope: from rope_parameters, or from rope_theta and rope_scaling of files before 2026.
 /// Needs max_position_embeddings and head_dim. Errors: kBadInput and kNotSupported naming field and value.
-void read_ropes(const nlohmann::json& json, double default_theta, ModelConfig& config,
-                const std::string& where);
+void read_ropes(const nlohmann::json& json, ModelConfig& config, const std::string& where);
 
 }  // namespace wring::model

@@ -26,6 +26,11 @@ bool is_derived_buffer(std::string_view name) {
   return name.ends_with(".rotary_emb.inv_freq");
 }
 
+bool is_rope_vector(std::string_view name) {
+  return name == "rope_freqs.weight" || name == "rope_factors_long.weight" ||
+         name == "rope_factors_short.weight";
+}
+
 bool is_readable_weight(QuantType type) {
   const bool integers = (type >= QuantType::kI8 && type <= QuantType::kI64) || type >= QuantType::kU8;
   return !integers && type != QuantType::kQ8_1 && type != QuantType::kQ8_K;  // the last two hold activations
@@ -47,8 +52,10 @@ struct Model::State {
   const std::vector<TensorInfo>& tensors() const { return gguf ? gguf->tensors() : safetensors->tensors(); }
 
   void load_weights();
-  void add(const std::string& name, std::int64_t rows, std::int64_t columns, int rotary_head_dim = 0,
-           std::int64_t stacked = 0);
+  const TensorInfo& require(const std::string& name) const;
+  void add_vector(const std::string& name, std::int64_t n);
+  void add_matrix(const std::string& name, std::int64_t rows, std::int64_t columns, int rotary_head_dim = 0,
+                  std::int64_t stacked = 0);
   void add_linear(const LinearSpec& linear);
   /// An expert's map out of a tensor that holds all experts'; false: there is no such tensor.
   bool add_from_stack(const LinearSpec& linear);
@@ -56,7 +63,10 @@ struct Model::State {
   void add_part(const LinearSpec& linear);
   const TensorInfo* find(const std::string& name) const;  // by Hugging Face's name
   void check(const TensorInfo& tensor, const std::vector<std::uint64_t>& shape) const;
-  void refuse_unused() const;
+  /// Of a checkpoint's tensors those of a head that predicts further tokens, which plain decoding does not
+  /// use.
+  bool is_left_out(const std::string& name) const;
+  void account_for_all();
 };
 
 const TensorInfo* Model::State::find(const std::string& name) const {
@@ -86,8 +96,7 @@ void Model::State::check(const TensorInfo& tensor, const std::vector<std::uint64
   }
 }
 
-void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t columns, int rotary_head_dim,
-                       std::int64_t stacked) {
+const TensorInfo& Model::State::require(const std::string& name) const {
   const TensorInfo* tensor = find(name);
   if (tensor == nullptr) {
     throw Error(
@@ -95,14 +104,28 @@ void Model::State::add(const std::string& name, std::int64_t rows, std::int64_t 
         fmt::format("tensor {} is missing", gguf ? gguf_name(spec.model_type, name).value_or(name) : name),
         path.string(), "the file is incomplete, or its configuration is another model's");
   }
-  Weight weight{name, tensor, tensor->data, rows, columns, gguf ? rotary_head_dim : 0};
+  return *tensor;
+}
+
+void Model::State::add_vector(const std::string& name, std::int64_t n) {
+  const TensorInfo& tensor = require(name);
+  Weight weight{name, &tensor, tensor.data, 1, n, true};
+  check(tensor, weight.shape());
+  used.insert(&tensor);
+  weights.push_back(std::move(weight));
+}
+
+void Model::State::add_matrix(const std::string& name, std::int64_t rows, std::int64_t columns,
+                              int rotary_head_dim, std::int64_t stacked) {
+  const TensorInfo& tensor = require(name);
+  Weight weight{name, &tensor, tensor.data, rows, columns, false, gguf ? rotary_head_dim : 0};
   std::vector<std::uint64_t> shape = weight.shape();
   if (stacked > 0) {
     shape[0] /= static_cast<std::uint64_t>(stacked);
     shape.insert(shape.begin(), static_cast<std::uint64_t>(stacked));
   }
-  check(*tensor, shape);
-  used.insert(tensor);
+  check(tensor, shape);
+  used.insert(&tensor);
   weights.push_back(std::move(weight));
 }
 
@@ -132,13 +155,13 @@ bool Model::State::add_from_stack(const LinearSpec& linear) {
   const auto begin = static_cast<std::size_t>(linear.expert * stacked_rows + first_row) * row_bytes;
   weights.push_back({linear.name + ".weight", tensor,
                      tensor->data.subspan(begin, static_cast<std::size_t>(linear.rows) * row_bytes),
-                     linear.rows, linear.columns, 0});
+                     linear.rows, linear.columns});
   return true;
 }
 
 void Model::State::add_part(const LinearSpec& linear) {
   const std::size_t last = weights.size();
-  add(linear.stored.name + ".weight", linear.stored.total, linear.columns);  // checked whole, then cut
+  add_matrix(linear.stored.name + ".weight", linear.stored.total, linear.columns);  // checked whole, then cut
   Weight& weight = weights[last];
   const std::size_t row_bytes = weight.row_bytes();
   weight.name = linear.name + ".weight";
@@ -150,28 +173,40 @@ void Model::State::add_part(const LinearSpec& linear) {
 void Model::State::add_linear(const LinearSpec& linear) {
   if (linear.expert >= 0 && add_from_stack(linear)) return;
   if (!linear.stored.name.empty()) return add_part(linear);
-  add(linear.name + ".weight", linear.rows, linear.columns, linear.rotary_head_dim, linear.stacked);
-  if (linear.bias) add(linear.name + ".bias", 1, linear.rows);
+  add_matrix(linear.name + ".weight", linear.rows, linear.columns, linear.rotary_head_dim, linear.stacked);
+  if (linear.bias) add_vector(linear.name + ".bias", linear.rows);
 }
 
 void Model::State::load_weights() {
-  add(spec.embedding + ".weight", spec.vocab_size, spec.hidden_size);
+  add_matrix(spec.embedding + ".weight", spec.vocab_size, spec.hidden_size);
   for (const LayerSpec& layer : spec.layers) {
     for_each_part(
-        layer, [&](const NormSpec& n) { add(n.name + ".weight", 1, n.size); },
+        layer, [&](const NormSpec& n) { add_vector(n.name + ".weight", n.size); },
         [&](const LinearSpec& l, Site) { add_linear(l); });
     if (layer.moe && !layer.moe->selection_bias.empty())
-      add(layer.moe->selection_bias, 1, config.num_experts);
+      add_vector(layer.moe->selection_bias, config.num_experts);
   }
-  add(spec.final_norm.name + ".weight", 1, spec.final_norm.size);
+  add_vector(spec.final_norm.name + ".weight", spec.final_norm.size);
   if (spec.head.name != spec.embedding) add_linear(spec.head);
   for (std::size_t i = 0; i < weights.size(); ++i) by_name.emplace(weights[i].name, i);
 }
 
-void Model::State::refuse_unused() const {
+bool Model::State::is_left_out(const std::string& name) const {
+  if (config.model_type == "exaone_moe") return name.starts_with("mtp.");
+  // DeepSeek's lies behind the last layer.
+  return config.model_type == "deepseek_v3" &&
+         name.starts_with(fmt::format("model.layers.{}.", config.num_hidden_layers));
+}
+
+void Model::State::account_for_all() {
+  std::size_t left_out = 0;
   for (const TensorInfo& tensor : tensors()) {
     if (used.contains(&tensor) || is_derived_buffer(tensor.name)) continue;
-    if (gguf && tensor.name.starts_with("rope_f")) continue;  // read with the configuration
+    if (gguf && is_rope_vector(tensor.name)) continue;  // read with the configuration
+    if (!gguf && is_left_out(tensor.name)) {
+      ++left_out;
+      continue;
+    }
     if (tensor.name == "lm_head.weight" && config.tie_word_embeddings) {
       // A copy of the tied embedding, as some exporters write it. Anything else there would be another model.
       const TensorInfo& embedding = *weights.front().tensor;
@@ -184,6 +219,9 @@ void Model::State::refuse_unused() const {
                 fmt::format("tensor {} is not part of a {} model of {} layers", tensor.name,
                             config.model_type, config.num_hidden_layers),
                 tensor.file, "the configuration may be another model's");
+  }
+  if (left_out > 0) {
+    warnings.push_back(fmt::format("{} tensors of a multi-token prediction head are left out", left_out));
   }
 }
 
@@ -206,7 +244,7 @@ Model Model::open(const fs::path& path) {
   }
   state->spec = make_spec(state->config);
   state->load_weights();
-  state->refuse_unused();
+  state->account_for_all();
   return Model(std::move(state));
 }
 

@@ -15,7 +15,7 @@ constexpr std::array<Pair, 3> kGlobal = {{
 }};
 
 // Below "model.layers.<i>." and "blk.<i>.".
-constexpr std::array<Pair, 27> kInBlock = {{
+constexpr std::array<Pair, 25> kInBlock = {{
     {"input_layernorm", "attn_norm"},
     {"self_attn.q_proj", "attn_q"},
     {"self_attn.k_proj", "attn_k"},
@@ -27,7 +27,6 @@ constexpr std::array<Pair, 27> kInBlock = {{
     {"mlp.gate_proj", "ffn_gate"},
     {"mlp.up_proj", "ffn_up"},
     {"mlp.down_proj", "ffn_down"},
-    {"self_attn.qkv_proj", "attn_qkv"},
     {"self_attn.q_a_proj", "attn_q_a"},
     {"self_attn.q_a_layernorm", "attn_q_a_norm"},
     {"self_attn.q_b_proj", "attn_q_b"},
@@ -35,7 +34,6 @@ constexpr std::array<Pair, 27> kInBlock = {{
     {"self_attn.kv_a_layernorm", "attn_kv_a_norm"},
     {"self_attn.k_b_proj", "attn_k_b"},  // GGUF's halves of kv_b_proj
     {"self_attn.v_b_proj", "attn_v_b"},
-    {"mlp.gate_up_proj", "ffn_up"},
     {"mlp.gate", "ffn_gate_inp"},
     {"mlp.experts.gate_proj", "ffn_gate_exps"},  // stacked, as GGUF has them
     {"mlp.experts.up_proj", "ffn_up_exps"},
@@ -43,6 +41,12 @@ constexpr std::array<Pair, 27> kInBlock = {{
     {"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
     {"mlp.shared_experts.up_proj", "ffn_up_shexp"},
     {"mlp.shared_experts.down_proj", "ffn_down_shexp"},
+}};
+
+// Phi 3's tensors that hold several maps.
+constexpr std::array<Pair, 2> kPhi3 = {{
+    {"self_attn.qkv_proj", "attn_qkv"},
+    {"mlp.gate_up_proj", "ffn_up"},
 }};
 
 // Mixtral's own names of the same.
@@ -103,6 +107,7 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
   } else {
     if (has_output_norms(model_type)) pair = find(kOutputNorms, s->stem, from_hf);
     if (model_type == "mixtral") pair = find(kMixtral, s->stem, from_hf);
+    if (model_type == "phi3") pair = find(kPhi3, s->stem, from_hf);
     if (pair == nullptr) pair = find(kInBlock, s->stem, from_hf);
   }
   if (pair == nullptr) return std::nullopt;
@@ -116,10 +121,6 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
   out += s->suffix;
   return out;
 }
-
-}  // namespace
-
-namespace {
 
 // The one vector that is neither a weight nor a bias of a map.
 constexpr std::string_view kGgufScoreBias = ".exp_probs_b.bias";

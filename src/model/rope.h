@@ -1,5 +1,5 @@
-// Rotary frequencies from the parameters: plain, divided (linear), or divided for long wavelengths only
-// (llama3, yarn).
+// Rotary frequencies from the parameters (longrope: from lists): plain, divided (linear), or divided for long
+// wavelengths only (llama3, yarn).
 #pragma once
 
 #include <cstdint>

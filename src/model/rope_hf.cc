@@ -43,6 +43,9 @@ void read_llama3(const json& fields, RopeParameters& rope, const std::string& pl
 void read_yarn(const json& fields, std::int64_t context, RopeParameters& rope, const std::string& place) {
   rope.original_max_position_embeddings =
       json_int_or(fields, "original_max_position_embeddings", context, 1, kMaxContext, place);
+  if (rope.rope_theta <= 1) {
+    throw Error(ErrorCode::kBadInput, fmt::format("rope_theta {} must be above 1", rope.rope_theta), place);
+  }
   rope.beta_fast = json_number_or(fields, "beta_fast", 32, 1e-3, 1e6, place);
   rope.beta_slow = json_number_or(fields, "beta_slow", 1, 1e-3, 1e6, place);
   rope.truncate = formats::json_bool_or(fields, "truncate", true, place);
@@ -85,9 +88,9 @@ void read_longrope(const json& fields, const json& config, const ModelConfig& c,
   rope.short_factor = read_factors(fields, "short_factor", pairs, place);
   rope.long_factor = read_factors(fields, "long_factor", pairs, place);
   const char* key = "original_max_position_embeddings";
-  rope.original_max_position_embeddings =
-      json_int_or(config, key, json_int_or(fields, key, c.max_position_embeddings, 1, kMaxContext, place), 1,
-                  kMaxContext, place);
+  rope.original_max_position_embeddings = has_value(config, key)
+                                              ? json_int(config, key, 2, kMaxContext, place)
+                                              : json_int(fields, key, 2, kMaxContext, place);
   const auto original = static_cast<double>(rope.original_max_position_embeddings);
   rope.factor = has_value(config, key) ? static_cast<double>(c.max_position_embeddings) / original
                                        : json_number_or(fields, "factor", 1, 1e-3, 1e6, place);
@@ -100,13 +103,16 @@ void read_longrope(const json& fields, const json& config, const ModelConfig& c,
 RopeParameters read_rope(const json& fields, const json& config, RopeParameters rope, const ModelConfig& c,
                          const std::string& place) {
   if (!fields.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", place);
+  if (c.model_type != "llama" && !has_value(config, "rope_theta")) require_field(fields, "rope_theta", place);
   rope.rope_theta = json_number_or(fields, "rope_theta", rope.rope_theta, 1e-3, 1e12, place);
   rope.partial_rotary_factor = read_partial_rotary(fields, rope.partial_rotary_factor, c, place);
   // "type" is what configurations before 2024 call it.
   rope.rope_type =
       json_string_or(fields, "rope_type", json_string_or(fields, "type", "default", place), place);
   if (rope.rope_type == "default") return rope;
-  if (rope.rope_type == "longrope" || rope.rope_type == "su") {  // its first name
+  // Phi 3's first configurations have other names for it.
+  const bool renamed = c.model_type == "phi3" && (rope.rope_type == "su" || rope.rope_type == "yarn");
+  if (rope.rope_type == "longrope" || renamed) {
     rope.rope_type = "longrope";
     read_longrope(fields, config, c, rope, place);
     return rope;
@@ -124,9 +130,11 @@ RopeParameters read_rope(const json& fields, const json& config, RopeParameters 
 
 }  // namespace
 
-void read_ropes(const json& config, double default_theta, ModelConfig& c, const std::string& where) {
+void read_ropes(const json& config, ModelConfig& c, const std::string& where) {
   RopeParameters base;
-  base.rope_theta = json_number_or(config, "rope_theta", default_theta, 1e-3, 1e12, where);
+  const bool elsewhere = c.model_type == "llama" || has_value(config, "rope_parameters");
+  if (!elsewhere) require_field(config, "rope_theta", where);
+  base.rope_theta = json_number_or(config, "rope_theta", 10000, 1e-3, 1e12, where);
   base.partial_rotary_factor = read_partial_rotary(config, 1, c, where);
   const char* key = has_value(config, "rope_parameters") ? "rope_parameters"
                     : has_value(config, "rope_scaling")  ? "rope_scaling"

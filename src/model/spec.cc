@@ -49,11 +49,15 @@ std::string describe(const ModelSpec& spec) {
     out += fmt::format("experts {} of {} scores {} bias {} groups {}/{} normalize {} scale {}\n", m.per_token,
                        m.experts.size(), static_cast<int>(m.scores), m.selection_bias, m.groups_per_token,
                        m.groups, m.normalize, m.scale);
+    out += fmt::format("activations {} shared {}\n", static_cast<int>(m.experts.front().activation),
+                       m.shared ? static_cast<int>(m.shared->activation) : -1);
   }
   norm(spec.final_norm);
   map(spec.head);
   for (const RopeSpec& rope : spec.ropes) {
-    out += fmt::format("rope {} [{}]\n", rope.magnitude, fmt::join(rope.inverse_frequencies, " "));
+    out +=
+        fmt::format("rope {} [{}] from {} [{}]\n", rope.magnitude, fmt::join(rope.inverse_frequencies, " "),
+                    rope.long_from, fmt::join(rope.long_inverse_frequencies, " "));
   }
   return out;
 }
@@ -78,7 +82,9 @@ bool same_rope(const ModelSpec& a, int index_a, const ModelSpec& b, int index_b)
   const RopeSpec &ra = a.ropes[static_cast<std::size_t>(index_a)],
                  &rb = b.ropes[static_cast<std::size_t>(index_b)];
   return close(ra.magnitude, rb.magnitude) &&
-         std::ranges::equal(ra.inverse_frequencies, rb.inverse_frequencies, close);
+         std::ranges::equal(ra.inverse_frequencies, rb.inverse_frequencies, close) &&
+         std::ranges::equal(ra.long_inverse_frequencies, rb.long_inverse_frequencies, close) &&
+         ra.long_from == rb.long_from;
 }
 
 bool same_layer(const ModelSpec& model_a, const LayerSpec& a, const ModelSpec& model_b, const LayerSpec& b) {
@@ -125,6 +131,11 @@ double block_macs(const ModelSpec& spec) {
     macs += share * static_cast<double>(use.linear->rows * use.linear->columns);
   }
   return macs;
+}
+
+bool has_shared_tensors(const ModelSpec& spec) {
+  return std::ranges::any_of(block_linears(spec),
+                             [](const LinearUse& use) { return !use.linear->stored.name.empty(); });
 }
 
 bool has_experts(const ModelSpec& spec) {

@@ -13,7 +13,7 @@
 namespace wring::model {
 
 /// Where the input of a linear map is taken: calibration statistics hang there, shared by the maps that read
-/// it.
+/// it. Observers are not shown those of routers, experts and latent attention yet.
 enum class Site { kQkv, kLatent, kO, kGateUp, kDown, kRouter, kExpertGateUp, kExpertDown };
 inline constexpr std::size_t kSites = 8;
 
@@ -195,7 +195,8 @@ std::string describe(const ModelSpec& spec);
 
 /// Whether two specs compute the same of the same weights, up to float32 rounding of numbers and up to the
 /// form of norms (1 + w, or w with the 1 in it). Sliding windows of model types that share Llama's GGUF form
-/// are passed over: it has none.
+/// are passed over: it has none. Mixtures of
+/// experts and latent attention are not compared yet: nothing writes them.
 bool same_computation(const ModelSpec& a, const ModelSpec& b);
 
 /// A linear map with its place: what quantizers and calibration walk over.
@@ -207,6 +208,9 @@ struct LinearUse {
 
 /// The linear maps of the blocks, in the order of computation: these are what recipes quantize by default.
 std::vector<LinearUse> block_linears(const ModelSpec& spec);
+
+/// Whether any map of the blocks is a part of a tensor that holds several.
+bool has_shared_tensors(const ModelSpec& spec);
 
 /// Whether any layer is a mixture of experts.
 bool has_experts(const ModelSpec& spec);

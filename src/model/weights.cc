@@ -9,7 +9,7 @@ std::int64_t paired_row(std::int64_t row, int head_dim) {
 
 std::vector<std::uint64_t> Weight::shape() const {
   const auto n = static_cast<std::uint64_t>(columns);
-  if (rows == 1) return {n};
+  if (vector) return {n};
   return {static_cast<std::uint64_t>(rows), n};
 }
 

@@ -23,6 +23,7 @@ struct Weight {
   std::span<const std::byte> data;  // the tensor's, or an expert's part of a tensor that stacks experts
   std::int64_t rows = 0;            // 1 for vectors
   std::int64_t columns = 0;
+  bool vector = false;      // of one dimension in the file
   int paired_head_dim = 0;  // > 0: stored row 2i, 2i+1 of each head is our row i, i + head_dim/2
 
   formats::QuantType type() const { return tensor->type; }

@@ -18,7 +18,7 @@ namespace wring::quantize {
 void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
                        const formats::Imatrix* imatrix, std::vector<std::string>& warnings);
 
-/// GGUF's rope_freqs.weight: (head_dim / 2) divisors of the rotary frequencies; empty where metadata says it
+/// GGUF's rope_freqs.weight: the divisors of the rotary frequencies; empty where metadata says it
 /// all (plain and linear).
 std::vector<float> gguf_rope_divisors(const model::ModelConfig& config);
 

@@ -34,9 +34,9 @@ void add_squares(const engine::Rows& inputs, std::size_t begin, std::size_t end,
 
 ImportanceCollector::ImportanceCollector(const model::ModelSpec& spec, ThreadPool& pool)
     : spec_(&spec), pool_(&pool), sums_(spec.layers.size() * model::kSites) {
-  if (model::has_experts(spec)) {
-    throw Error(ErrorCode::kNotSupported,
-                fmt::format("importance of mixtures of experts ({}) is not taken yet", spec.model_type));
+  if (model::has_experts(spec) || model::has_shared_tensors(spec)) {
+    throw Error(ErrorCode::kNotSupported, fmt::format("importance of {} is not taken yet", spec.model_type),
+                {}, "mixtures of experts, and tensors that hold several maps, are read and run only");
   }
   for (const model::LinearUse& use : model::block_linears(spec)) {
     Sums& sums = sums_of(use.layer, use.site);

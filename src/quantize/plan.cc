@@ -62,7 +62,7 @@ std::vector<PlannedTensor> tensors_of(const model::ModelSpec& spec) {
     throw Error(ErrorCode::kNotSupported,
                 fmt::format("writing mixtures of experts ({}) is not supported yet", spec.model_type));
   }
-  if (!spec.layers.front().attention.q.stored.name.empty()) {
+  if (model::has_shared_tensors(spec)) {
     throw Error(
         ErrorCode::kNotSupported,
         fmt::format("writing tensors that hold several maps ({}) is not supported yet", spec.model_type));

@@ -32,6 +32,7 @@ class Bpe {
    public:
     static constexpr std::size_t kMaxCached = std::size_t{1} << 16;
     static constexpr std::size_t kMaxCachedBytes = 64;
+    std::size_t words() const { return seen_.size(); }
 
    private:
     friend class Bpe;

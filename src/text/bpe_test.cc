@@ -114,8 +114,9 @@ TEST(Bpe, TheWordsSeenAreBounded) {
   for (std::size_t i = 0; i < Bpe::Scratch::kMaxCached + 1000; ++i) {
     std::string word;
     for (std::size_t rest = i + 1; rest > 0; rest /= 4) word += static_cast<char>('a' + rest % 4);
-    std::vector<TokenId> ids, expected;
+    std::vector<TokenId> ids;
     bpe.encode(word, scratch, ids);
+    ASSERT_LE(scratch.words(), Bpe::Scratch::kMaxCached);
     std::string joined;
     for (const TokenId id : ids) joined += d.vocabulary.bytes(id);
     ASSERT_EQ(joined, word);
