@@ -9,6 +9,7 @@
 #include "formats/gguf.h"
 #include "model/arch.h"
 #include "model/config_checks.h"
+#include "model/gguf_rules.h"
 
 namespace wring::model {
 namespace {
@@ -104,8 +105,7 @@ void read_gemma(const formats::GgufReader& file, const std::string& p, ModelConf
   if (!c.model_type.starts_with("gemma")) return;
   c.hidden_act = "gelu_pytorch_tanh";
   c.norms_hold_one = true;
-  const bool largest = c.num_hidden_layers == (c.model_type == "gemma2" ? 46 : 62);  // the 27 B models
-  if (largest) c.query_pre_attn_scalar = static_cast<double>(c.hidden_size / c.num_attention_heads);
+  set_gguf_query_scale(c);
   if (c.model_type == "gemma2") {
     const auto cap = [&](const std::string& key, double fallback) {
       return number_in(file, key, file.number_or(key, fallback), 1e-3, 1e6);
@@ -172,16 +172,6 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) c.sparse_layers.push_back(i >= dense);
 }
 
-// Every how many layers one sees all positions, as llama.cpp has it where a file does not list them; 0: all
-// do.
-std::int64_t full_attention_interval(const ModelConfig& c) {
-  if (c.model_type == "gemma2") return 2;
-  if (c.model_type == "gemma3_text") return 6;
-  if (c.model_type.starts_with("exaone")) return 4;
-  if (c.model_type == "phi3") return c.num_hidden_layers + 1;  // none does
-  return 0;
-}
-
 // attention.sliding_window_pattern as a list, by layer; empty: it is a number, or not there.
 std::vector<bool> listed_windows(const formats::GgufReader& file, const std::string& key,
                                  std::int64_t layers) {
@@ -203,14 +193,7 @@ void read_layers(const formats::GgufReader& file, const std::string& p, ModelCon
   if (interval > 0) c.sliding_window = file.integer_or(window, unsaid, 0, kMaxContext);
   const std::vector<bool> listed = listed_windows(file, pattern, c.num_hidden_layers);
   if (listed.empty() && interval > 0) interval = file.integer_or(pattern, interval, 1, kMaxLayers + 1);
-  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const bool sliding = c.sliding_window > 0 &&
-                         (listed.empty() ? (i + 1) % interval != 0 : listed[static_cast<std::size_t>(i)]);
-    c.layer_types.push_back(sliding ? LayerType::kSlidingAttention : LayerType::kFullAttention);
-    const bool fixed = c.model_type == "smollm3" && (i + 1) % 4 == 0;
-    c.rotary_layers.push_back(!fixed &&
-                              (!c.model_type.starts_with("exaone") || c.sliding_window == 0 || sliding));
-  }
+  set_gguf_layers(c, interval, listed);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
+#include "model/gguf_rules.h"
 #include "model/names.h"
 #include "quantize/block_quantizer.h"
 #include "quantize/gguf_metadata.h"
@@ -59,9 +60,23 @@ formats::QuantType main_type(const QuantPlan& plan) {
   return best;
 }
 
+/// Metadata cannot say everything that a config.json can, since llama.cpp fixes some of it in its code: what
+/// will be read from the file must be what the model computes.
+void refuse_another_computation(const model::Model& model) {
+  const model::ModelConfig& config = model.config();
+  if (model::same_computation(model.spec(), model::make_spec(model::as_gguf_says(config)))) return;
+  throw Error(
+      ErrorCode::kNotSupported,
+      fmt::format("GGUF cannot say what this {} model computes: llama.cpp has other layers, scales or rotary "
+                  "positions in its code",
+                  config.model_type),
+      model.path().string(), "convert to hf instead");
+}
+
 void check_arguments(const model::Model& model, const QuantPlan& plan, const formats::Imatrix* imatrix,
                      const fs::path& out) {
   if (!plan.settled) throw Error(ErrorCode::kInternal, "the plan is not settled");
+  refuse_another_computation(model);
   if (out.extension() != ".gguf") {
     throw Error(ErrorCode::kUsage, fmt::format("the output of recipe {} must end in .gguf", plan.recipe),
                 out.string());
@@ -71,19 +86,6 @@ void check_arguments(const model::Model& model, const QuantPlan& plan, const for
                 "give --imatrix FILE, or --calibration texts to make one");
   }
   for (const PlannedTensor& t : plan.tensors) importance_of(model, plan, t, imatrix);
-}
-
-/// Metadata cannot say everything that a config.json can (llama.cpp fixes some of it in its code): what is
-/// read back from the file must be what the model computes.
-void refuse_another_computation(const model::Model& model, const formats::GgufReader& written) {
-  const model::ModelConfig read = model::read_gguf_config(written);
-  if (model::same_computation(model.spec(), model::make_spec(read))) return;
-  throw Error(
-      ErrorCode::kNotSupported,
-      fmt::format("GGUF cannot say what this {} model computes: read back, its layers, scales or rotary "
-                  "positions are others",
-                  model.config().model_type),
-      model.path().string(), "convert to hf instead");
 }
 
 }  // namespace
@@ -114,7 +116,10 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
   writer.commit([&](const formats::GgufReader& written) {
     report.file_bytes = written.file_bytes();
-    refuse_another_computation(model, written);
+    const model::ModelSpec read = model::make_spec(model::read_gguf_config(written));
+    if (!model::same_computation(model.spec(), read)) {
+      throw Error(ErrorCode::kInternal, "the written metadata says another computation", out.string());
+    }
   });
   report.relative_error = block_matrix_error(report.tensors);
   report.weighted_error = block_matrix_weighted_error(report.tensors);
