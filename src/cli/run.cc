@@ -85,12 +85,23 @@ double rate(double count, double seconds) {
   return seconds > 0 ? count / seconds : 0;
 }
 
+// The ids of a conversation, up to where the model's reply begins.
+std::vector<TokenId> encode_turns(const engine::Chat& chat, const text::Tokenizer& tokenizer,
+                                  const nlohmann::ordered_json& messages) {
+  const std::string text = chat.render(messages, true);
+  if (messages.size() == 1 && engine::brings_bos(tokenizer, text)) {  // once a conversation
+    warn(fmt::format("the chat template writes {}, which the tokenizer is set to add too; it is given once",
+                     tokenizer.bytes_of(*tokenizer.bos())));
+  }
+  return engine::encode_prompt(tokenizer, text);
+}
+
 std::vector<TokenId> make_prompt(const RunOptions& o, const engine::ModelFiles& files) {
   if (!o.ids.empty()) return parse_ids(o.ids);
   const text::Tokenizer& tokenizer = files.require_tokenizer();
   if (o.raw || !files.chat_template_source) return engine::encode_document(tokenizer, o.prompt);
   const nlohmann::ordered_json messages = {{{"role", "user"}, {"content", o.prompt}}};
-  return engine::encode_prompt(tokenizer, engine::Chat(files).render(messages, true));
+  return encode_turns(engine::Chat(files), tokenizer, messages);
 }
 
 void answer(const RunOptions& o, const engine::ModelFiles& files) {
@@ -133,8 +144,8 @@ void chat(const RunOptions& o, const engine::ModelFiles& files) {
     terminal_progress().throw_if_cancelled();  // a signal ends the read, and the chat with it
     if (!read || line.empty()) return;
     messages.push_back({{"role", "user"}, {"content", line}});
-    const Reply r = session.reply(engine::encode_prompt(tokenizer, chat.render(messages, true)),
-                                  [](std::string_view piece) { print(piece); });
+    const Reply r =
+        session.reply(encode_turns(chat, tokenizer, messages), [](std::string_view piece) { print(piece); });
     print("\n");
     messages.push_back({{"role", "assistant"}, {"content", r.text}});
   }

@@ -44,6 +44,10 @@ std::vector<TokenId> encode_prompt(const text::Tokenizer& tokenizer, std::string
   return with_bos(tokenizer, tokenizer.encode(text, text::Specials::kParse));
 }
 
+bool brings_bos(const text::Tokenizer& tokenizer, std::string_view text) {
+  return tokenizer.adds_bos() && tokenizer.bos() && text.starts_with(tokenizer.bytes_of(*tokenizer.bos()));
+}
+
 std::vector<TokenId> encode_document(const text::Tokenizer& tokenizer, std::string_view text) {
   return with_bos(tokenizer, tokenizer.encode(text, text::Specials::kPlain));
 }

@@ -30,6 +30,10 @@ class Chat {
 /// one and the text has none.
 std::vector<TokenId> encode_prompt(const text::Tokenizer& tokenizer, std::string_view text);
 
+/// Whether that text brings the BOS that the model adds: template and tokenizer both mean to write it, which
+/// is worth one warning.
+bool brings_bos(const text::Tokenizer& tokenizer, std::string_view text);
+
 /// Ids of a document: its text is plain, whatever it looks like; BOS in front if the model adds one.
 std::vector<TokenId> encode_document(const text::Tokenizer& tokenizer, std::string_view text);
 

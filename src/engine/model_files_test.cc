@@ -53,6 +53,13 @@ TEST_F(ModelFilesTest, RendersConversationsWithOneBos) {
   EXPECT_EQ(ids[0], *files.tokenizer->bos());
   EXPECT_NE(ids[1], *files.tokenizer->bos());
   EXPECT_EQ(encode_prompt(*files.tokenizer, "hello")[0], *files.tokenizer->bos());
+  EXPECT_TRUE(brings_bos(*files.tokenizer, text));
+  EXPECT_FALSE(brings_bos(*files.tokenizer, "hello"));
+}
+
+TEST_F(ModelFilesTest, ABosThatOnlyTheTemplateWritesIsNoneTooMany) {
+  write_tokenizer_config({{"bos_token", "<s>"}, {"add_bos_token", false}});
+  EXPECT_FALSE(brings_bos(*ModelFiles::open(folder_).tokenizer, "<s>hello"));
 }
 
 TEST_F(ModelFilesTest, DocumentsArePlainText) {
