@@ -27,10 +27,11 @@ using nlohmann::json;
 void add_token_ids(const json& object, const char* key, std::int64_t vocab_size, std::string_view where,
                    std::vector<std::int32_t>& ids) {
   if (!has_value(object, key)) return;
+  const std::string place = fmt::format("{}, vocab_size {}", where, vocab_size);  // either may be wrong
   const json list = object.at(key).is_array() ? object.at(key) : json::array({object.at(key)});
   for (const json& id : list) {
     const json one = {{key, id}};
-    const auto value = static_cast<std::int32_t>(json_int(one, key, 0, vocab_size - 1, where));
+    const auto value = static_cast<std::int32_t>(json_int(one, key, 0, vocab_size - 1, place));
     if (std::find(ids.begin(), ids.end(), value) == ids.end()) ids.push_back(value);
   }
 }

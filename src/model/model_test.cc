@@ -185,7 +185,7 @@ TEST_F(BadConfig, FieldsOutOfRangeAreNamed) {
       {"eos_token_id", 320},       {"tie_word_embeddings", "no"},
       {"model_type", "unheard_of"}};
   for (const auto& [field, value] : edits) {
-    const Error e = open_with([&](json& c) { c[field] = value; });
+    const Error e = open_with([&field = field, &value = value](json& c) { c[field] = value; });
     EXPECT_NE(e.code(), ErrorCode::kInternal) << field;
     EXPECT_NE(std::string(e.what()).find(field), std::string::npos) << e.what();
   }
