@@ -30,9 +30,10 @@ ChatTemplate ChatTemplate::parse(std::string_view source, std::string_view where
   return ChatTemplate(std::move(state));
 }
 
-std::string ChatTemplate::render(const nlohmann::ordered_json& context, std::time_t now) const {
+std::string ChatTemplate::render(const nlohmann::ordered_json& context, std::time_t now,
+                                 long max_steps) const {
   jinja::Evaluator evaluator =
-      with_context(state_->where, [&] { return jinja::Evaluator(context, now, kMaxSteps); });
+      with_context(state_->where, [&] { return jinja::Evaluator(context, now, max_steps); });
   try {
     return evaluator.render(state_->block);
   } catch (Error& e) {

@@ -19,6 +19,10 @@ namespace wring::text {
 
 class ChatTemplate {
  public:
+  /// Evaluated nodes; work that grows with data (texts, lists) counts further steps. It bounds time to a
+  /// second or so, and memory.
+  static constexpr long kMaxSteps = 2'000'000;
+
   /// Parses `source`. Errors: kBadInput for a syntax error, kNotSupported for a construct that is not
   /// implemented; both name line and construct.
   static ChatTemplate parse(std::string_view source, std::string_view where);
@@ -28,16 +32,13 @@ class ChatTemplate {
 
   /// Renders. `context` is an object of the template's variables: messages, add_generation_prompt, bos_token,
   /// eos_token, tools, … `now` is what strftime_now shows, in local time. Thread-safe. Errors: kBadInput with
-  /// the template's message for raise_exception, for a run-time fault, and for more than `kMaxSteps` steps;
+  /// the template's message for raise_exception, for a run-time fault, and for more than `max_steps` steps;
   /// kNotSupported for a value or operation that only shows while it runs.
-  std::string render(const nlohmann::ordered_json& context, std::time_t now) const;
+  std::string render(const nlohmann::ordered_json& context, std::time_t now,
+                     long max_steps = kMaxSteps) const;
   std::string render(const nlohmann::ordered_json& context) const {
     return render(context, std::time(nullptr));
   }
-
-  /// Evaluated nodes; work that grows with data (texts, lists) counts further steps. It bounds time to a
-  /// second or so, and memory.
-  static constexpr long kMaxSteps = 2'000'000;
 
  private:
   struct State;
