@@ -12,7 +12,8 @@ add_custom_target(unit_tests)
 function(wring_share_headers target)
   if(CMAKE_UNITY_BUILD)
     # A type of an unnamed namespace as a member: a fault in a header, but here the header's place is taken by a source.
-    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    # And Clang takes a local constant for shadowing one of another source.
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage $<$<CXX_COMPILER_ID:Clang>:-Wno-shadow>)
   else()
     target_precompile_headers(${target} PRIVATE ${ARGN})
   endif()
