@@ -9,7 +9,7 @@ build=(
   libssl-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev
   libjs-chart.js
 )
-test=(clang-format-14 clang-tidy-14 libsimde-dev python3-numpy qemu-user-static)
+test=(clang clang-format-14 clang-tidy-14 libclang-rt-14-dev libsimde-dev python3-numpy qemu-user-static)
 
 wanted=("${build[@]}")
 case "${1:-}" in
