@@ -44,7 +44,7 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
     layer.mlp_output_norm = make_norm(l.mlp_output_norm);
     if (l.attention.latent) {
       const model::LatentSpec& latent = *l.attention.latent;
-      layer.latent.emplace();
+      layer.latent = Latent{};
       if (latent.q_a) layer.latent->q_a = linear(*latent.q_a);
       layer.latent->q_a_norm = make_norm(latent.q_a_norm);
       layer.latent->q_b = linear(latent.q_b);

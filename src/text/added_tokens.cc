@@ -50,8 +50,8 @@ bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : sorted_(std::move(tokens)) {
   std::erase_if(sorted_, [](const AddedToken& t) { return t.text.empty(); });
   std::ranges::stable_sort(sorted_, {}, &AddedToken::text);
-  const auto twins = std::ranges::unique(sorted_, {}, &AddedToken::text);  // the first of one text is found
-  sorted_.erase(twins.begin(), twins.end());
+  const auto same_text = [](const AddedToken& a, const AddedToken& b) { return a.text == b.text; };
+  sorted_.erase(std::unique(sorted_.begin(), sorted_.end(), same_text), sorted_.end());  // the first is found
   std::uint32_t at = 0;
   for (std::size_t byte = 0; byte < 256; ++byte) {
     first_[byte] = at;
