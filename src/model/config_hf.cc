@@ -23,15 +23,15 @@ using formats::json_number_or;
 using formats::json_string_or;
 using nlohmann::json;
 
-// One id, a list of ids, or nothing.
-void add_token_ids(const json& object, const char* key, std::int64_t vocab_size, std::string_view where,
+// One id, a list of ids, or nothing. Whether they are in the vocabulary is checked with the embedding
+// (model.cc): vocab_size itself may be wrong.
+void add_token_ids(const json& object, const char* key, std::string_view where,
                    std::vector<std::int32_t>& ids) {
   if (!has_value(object, key)) return;
-  const std::string place = fmt::format("{}, vocab_size {}", where, vocab_size);  // either may be wrong
   const json list = object.at(key).is_array() ? object.at(key) : json::array({object.at(key)});
   for (const json& id : list) {
     const json one = {{key, id}};
-    const auto value = static_cast<std::int32_t>(json_int(one, key, 0, vocab_size - 1, place));
+    const auto value = static_cast<std::int32_t>(json_int(one, key, 0, kMaxSize - 1, where));
     if (std::find(ids.begin(), ids.end(), value) == ids.end()) ids.push_back(value);
   }
 }
@@ -130,10 +130,10 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   read_layers(config, c, where);
   read_ropes(config, c, where);
 
-  add_token_ids(config, "eos_token_id", c.vocab_size, where, c.eos_token_ids);
+  add_token_ids(config, "eos_token_id", where, c.eos_token_ids);
   const std::filesystem::path generation = folder / "generation_config.json";
   if (std::filesystem::exists(generation)) {
-    add_token_ids(formats::read_json_file(generation, std::size_t{1} << 20), "eos_token_id", c.vocab_size,
+    add_token_ids(formats::read_json_file(generation, std::size_t{1} << 20), "eos_token_id",
                   generation.string(), c.eos_token_ids);
   }
   return c;

@@ -245,6 +245,12 @@ Model Model::open(const fs::path& path) {
   state->spec = make_spec(state->config);
   state->load_weights();
   state->account_for_all();
+  for (const std::int32_t id : state->config.eos_token_ids) {
+    if (id < state->config.vocab_size) continue;
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("eos_token_id {} is outside [0, {}]", id, state->config.vocab_size - 1),
+                path.string());
+  }
   return Model(std::move(state));
 }
 
