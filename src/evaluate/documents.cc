@@ -100,6 +100,15 @@ void read_jsonl(const fs::path& file, std::string_view content, std::vector<Text
   });
 }
 
+// Bytes of text in all ids but the first, which is not scored. A blank that the tokenizer puts in front is no
+// text.
+std::int64_t scored_bytes(const text::Tokenizer& tokenizer, std::span<const text::TokenId> ids) {
+  const auto bytes = [&](std::span<const text::TokenId> some) {
+    return static_cast<std::int64_t>(tokenizer.decode(some, true).size());
+  };
+  return bytes(ids) - bytes(ids.first(1));
+}
+
 }  // namespace
 
 TextSet read_texts(std::span<const fs::path> files) {
@@ -158,9 +167,7 @@ std::vector<Document> tokenize(const TextSet& texts, const text::Tokenizer& toke
                               d.ids.size(), kMinTokens),
                   text.source);
     }
-    for (std::size_t i = 1; i < d.ids.size(); ++i) {
-      d.scored_bytes += static_cast<std::int64_t>(tokenizer.bytes_of(d.ids[i]).size());
-    }
+    d.scored_bytes = scored_bytes(tokenizer, d.ids);
     documents.push_back(std::move(d));
   }
   return documents;
