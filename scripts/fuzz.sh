@@ -43,7 +43,7 @@ fuzz() { # TARGET
   mkdir -p "$seeds" "$corpus"
   files "$target" | while read -r file; do cp "$file" "$seeds/$(sha256sum "$file" | cut -c1-16)"; done
   # Loaders are to refuse what would take much memory before they ask for it.
-  if "build/asan/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=262144 \
+  if "build/asan/tests/fuzz/${target}_fuzz" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -max_len=262144 \
     -artifact_prefix="build/fuzz/$target-" "$corpus" "$seeds" >"$log" 2>&1; then
     echo "ok     $target: $(find "$corpus" "$seeds" -type f | wc -l) inputs, $(sed -n 's/^Done \([0-9]*\) runs.*/\1/p' "$log") runs"
   else

@@ -24,6 +24,9 @@ struct BatchItem {
   std::int64_t first_position = 0;  // must be the sequence's committed length
   std::span<const TokenId> ids;
   Logits logits = Logits::kNone;
+  /// How many of the ids will be committed for sure. Recurrent layers keep what rolling back the others
+  /// needs; none of the certain ones may be rolled back.
+  std::int64_t certain = 0;
 };
 
 /// A sequence may occur once.

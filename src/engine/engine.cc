@@ -17,6 +17,8 @@ struct Sequence {
   std::int64_t committed = 0;
   std::int64_t computed = 0;  // ≥ committed; what commit() may still keep
   std::int64_t longest = 0;
+  std::int64_t certain = 0;  // of the last step: what commit() must keep where layers are recurrent
+  RecurrentState recurrent;
 };
 
 }  // namespace
@@ -25,6 +27,7 @@ struct Engine::State {
   State(const model::Model& m, const EngineOptions& options)
       : model(&m),
         compute(options.compute),
+        recurrent(model::is_recurrent(m.spec())),
         pool(threads_or_default(options.threads)),
         cache(m.spec(), options.compute == ComputeMode::kExact ? formats::QuantType::kF32 : options.kv_type,
               options.kv_bytes),
@@ -33,6 +36,7 @@ struct Engine::State {
 
   const model::Model* model;
   ComputeMode compute;
+  bool recurrent;
   ThreadPool pool;
   KvCache cache;
   Forward forward;
@@ -95,8 +99,11 @@ void Engine::State::prepare(const Batch& batch) {
   for (const BatchItem& item : batch.items) {
     const auto first_row = static_cast<std::int64_t>(plan.ids.size());
     const auto count = static_cast<std::int64_t>(item.ids.size());
-    const Sequence& sequence = find(item.sequence);
-    plan.spans.push_back({first_row, count, item.first_position, &sequence.table, sequence.longest});
+    Sequence& sequence = find(item.sequence);
+    const std::int64_t certain = recurrent ? std::min(item.certain, count) : 0;
+    sequence.recurrent.reserve(model->spec(), count - certain);
+    plan.spans.push_back({first_row, count, item.first_position, &sequence.table, sequence.longest, certain,
+                          &sequence.recurrent});
     plan.ids.insert(plan.ids.end(), item.ids.begin(), item.ids.end());
     for (std::int64_t i = 0; i < count; ++i) {
       plan.positions.push_back(item.first_position + i);
@@ -126,7 +133,8 @@ ThreadPool& Engine::pool() {
 
 SequenceId Engine::add_sequence(std::int64_t longest) {
   const SequenceId id = state_->next_sequence++;
-  state_->sequences.emplace(id, Sequence{.table = {}, .longest = longest});
+  state_->sequences.emplace(
+      id, Sequence{.table = {}, .longest = longest, .recurrent = RecurrentState(state_->model->spec())});
   return id;
 }
 
@@ -148,6 +156,8 @@ StepResult Engine::step(const Batch& batch, ForwardObserver* observer) {
     const auto count = static_cast<std::int64_t>(item.ids.size());
     Sequence& sequence = state_->find(item.sequence);
     sequence.computed = sequence.committed + count;
+    sequence.certain = state_->recurrent ? std::min(item.certain, count) : 0;
+    sequence.recurrent.position = sequence.committed + sequence.certain;
     const std::int64_t wanted = item.logits == Logits::kAll ? count : item.logits == Logits::kLast ? 1 : 0;
     result.first_row.push_back(wanted > 0 ? next : -1);
     next += wanted;
@@ -161,8 +171,13 @@ void Engine::commit(SequenceId sequence, std::int64_t n) {
     throw Error(ErrorCode::kInternal,
                 fmt::format("cannot commit {} positions: {} were computed", n, s.computed - s.committed));
   }
+  if (n < s.certain) {
+    throw Error(ErrorCode::kInternal,
+                fmt::format("cannot commit {} of {} positions that were certain", n, s.certain));
+  }
   s.committed += n;
   s.computed = s.committed;
+  s.certain = 0;
 }
 
 Engine::Memory Engine::memory() const {

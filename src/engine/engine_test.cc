@@ -246,6 +246,38 @@ TEST_F(Invariance, UncommittedPositionsLeaveNoTrace) {
   EXPECT_EQ(flat(r.logits), std::vector<float>(plain.begin() + 60 * 320, plain.end()));
 }
 
+// A recurrent state is not kept a position: what is rolled back is replayed by the next step.
+TEST(Recurrent, DraftsLeaveNoTraceHoweverManyAreAccepted) {
+  for (const char* name : {"qwen3_5", "qwen3_next"}) {
+    const model::Model m = model::Model::open(data(std::string("arch/") + name));
+    std::vector<TokenId> ids;
+    for (int i = 0; i < 60; ++i) ids.push_back((i * 7919 + i * i) % 320);
+    Engine engine(m, {.threads = 2});
+    const std::span<const TokenId> all(ids);
+    const std::vector<float> plain = all_logits(engine, all, {60});
+    for (int accepted = 0; accepted <= 5; ++accepted) {
+      const SequenceId s = engine.add_sequence();
+      engine.step({{{s, 0, all.first(20), Logits::kNone, 20}}});
+      engine.commit(s, 20);
+      std::int64_t at = 20;
+      while (at + 6 <= 60) {
+        // One certain position and five drafted ones, of which the first `accepted` are right.
+        std::vector<TokenId> rows(ids.begin() + at, ids.begin() + at + 6);
+        for (std::size_t i = static_cast<std::size_t>(accepted) + 1; i < rows.size(); ++i)
+          rows[i] = (rows[i] + 1) % 320;
+        const std::vector<float> got = flat(engine.step({{{s, at, rows, Logits::kAll, 1}}}).logits);
+        const auto right = static_cast<std::ptrdiff_t>(320 * (1 + accepted));
+        EXPECT_TRUE(std::equal(got.begin(), got.begin() + right, plain.begin() + at * 320))
+            << name << ' ' << at;
+        EXPECT_THROW(engine.commit(s, 0), Error);  // one was certain
+        engine.commit(s, 1 + accepted);
+        at += 1 + accepted;
+      }
+      engine.remove_sequence(s);
+    }
+  }
+}
+
 TEST_F(Invariance, ScheduledBatchesGiveTheRepliesOfSingleRequests) {
   Engine engine(model_, {});
   const auto reply = [&](int n_together, int sequences, int rows) {

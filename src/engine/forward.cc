@@ -14,10 +14,6 @@ namespace {
 // Queries of one attention task: enough to reuse each loaded key, few enough to share a prompt among threads.
 constexpr std::int64_t kTaskQueries = 32;
 
-std::size_t z(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
 }  // namespace
 
 Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, ThreadPool& pool,
@@ -33,6 +29,7 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
   const auto linear = [&](const model::LinearSpec& l, InputForm form = InputForm::kCodes) {
     return Linear(model, l, mode, form, arena_, pool, table);
   };
+  int recurrent = 0;
   for (const model::LayerSpec& l : spec.layers) {
     Layer layer;
     layer.spec = &l;
@@ -42,7 +39,15 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
     layer.mixer_output_norm = make_norm(l.mixer_output_norm);
     layer.mlp_norm = make_norm(l.mlp_norm);
     layer.mlp_output_norm = make_norm(l.mlp_output_norm);
-    if (l.attention.latent) {
+    if (l.delta_net) {
+      layer.delta_net = make_delta_net(*l.delta_net);
+      layer.delta_net->qkv = linear(l.delta_net->qkv);
+      layer.delta_net->b = linear(l.delta_net->b);
+      if (!l.delta_net->fused) {
+        layer.delta_net->z = linear(l.delta_net->z);
+        layer.delta_net->a = linear(l.delta_net->a);
+      }
+    } else if (l.attention.latent) {
       const model::LatentSpec& latent = *l.attention.latent;
       layer.latent = Latent{};
       if (latent.q_a) layer.latent->q_a = linear(*latent.q_a);
@@ -58,7 +63,7 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
       // of the multiply-adds buy two fifths of packed mode's divergence.
       layer.v = linear(l.attention.v, InputForm::kTwoCodes);
     }
-    layer.o = linear(l.attention.o);
+    layer.o = linear(l.delta_net ? l.delta_net->out : l.attention.o);
     const auto mlp = [&](const model::MlpSpec& m) {
       return Mlp{linear(m.gate), linear(m.up), linear(m.down)};
     };
@@ -70,7 +75,10 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
         layer.selection_bias = read_vector(model.weight(l.moe->selection_bias), table);
       for (const model::MlpSpec& expert : l.moe->experts) layer.experts.push_back(mlp(expert));
       if (l.moe->shared) layer.mlp = mlp(*l.moe->shared);
+      if (l.moe->shared_gate) layer.shared_gate = linear(*l.moe->shared_gate);
     }
+    recurrent_index_.push_back(recurrent);
+    if (l.delta_net) ++recurrent;
     layers_.push_back(std::move(layer));
   }
   final_norm_ = make_norm(spec.final_norm);
@@ -86,7 +94,12 @@ void Forward::for_each_linear(F&& f) const {
     const auto mlp = [&](const Mlp& m) {
       for (const Linear* part : {&m.gate, &m.up, &m.down}) f(*part);
     };
-    if (l.latent) {
+    if (l.delta_net) {
+      for (const Linear* m : {&l.delta_net->qkv, &l.delta_net->b}) f(*m);
+      if (!l.spec->delta_net->fused) {
+        for (const Linear* m : {&l.delta_net->z, &l.delta_net->a}) f(*m);
+      }
+    } else if (l.latent) {
       if (l.spec->attention.latent->q_a) f(l.latent->q_a);
       for (const Linear* m : {&l.latent->q_b, &l.latent->kv_a}) f(*m);
     } else {
@@ -94,13 +107,14 @@ void Forward::for_each_linear(F&& f) const {
     }
     f(l.o);
     if (l.spec->moe) f(l.router);
+    if (l.spec->moe && l.spec->moe->shared_gate) f(l.shared_gate);
     for (const Mlp& expert : l.experts) mlp(expert);
     if (!l.spec->moe || l.spec->moe->shared) mlp(l.mlp);
   }
   f(head_);
 }
 
-Forward::Norm Forward::make_norm(const std::optional<model::NormSpec>& spec) {
+Forward::Norm Forward::make_norm(const std::optional<model::NormSpec>& spec) const {
   if (!spec) return {};
   return {read_vector(model_->weight(spec->name + ".weight"), *kernels_), spec->weight_offset, spec->eps};
 }
@@ -112,17 +126,12 @@ void Forward::reserve(const RowPlan& plan) {
   std::size_t pages = 0;
   for (const RowSpan& span : plan.spans) pages = std::max(pages, span.table->size());
   for (const model::LayerSpec& l : spec.layers) {
-    const model::AttentionSpec& a = l.attention;
-    q_.reserve(rows, std::int64_t{a.num_heads} * a.head_dim);
-    attended_.reserve(rows, std::int64_t{a.num_heads} * a.values());
-    k_.reserve(rows, std::int64_t{a.num_kv_heads} * a.head_dim);
-    v_.reserve(rows, std::int64_t{a.num_kv_heads} * a.values());
-    if (a.latent) reserve_latent(a, rows);
-    reserve_mlp(l, rows);
-    for (Scratch& s : scratch_) {
-      s.attention.reserve(kernels::attention_scratch_floats(kTaskQueries, a.num_heads / a.num_kv_heads,
-                                                            a.head_dim, a.values()));
+    if (l.delta_net) {
+      reserve_delta_net(*l.delta_net, plan);
+    } else {
+      reserve_attention(l.attention, rows);
     }
+    reserve_mlp(l, rows);
   }
   std::size_t widest = 0;
   for_each_linear([&](const Linear& l) { widest = std::max(widest, l.columns()); });
@@ -142,6 +151,19 @@ void Forward::reserve(const RowPlan& plan) {
     for (LinearScratch& s : linear_scratch_) l.reserve(s, rows);
   });
   plan_tasks(plan);
+}
+
+void Forward::reserve_attention(const model::AttentionSpec& a, std::size_t rows) {
+  q_.reserve(rows, std::int64_t{a.num_heads} * a.head_dim);
+  attended_.reserve(rows, std::int64_t{a.num_heads} * a.values());
+  k_.reserve(rows, std::int64_t{a.num_kv_heads} * a.head_dim);
+  v_.reserve(rows, std::int64_t{a.num_kv_heads} * a.values());
+  if (a.latent) reserve_latent(a, rows);
+  if (a.gated) queries_.reserve(rows, a.q.rows);
+  for (Scratch& s : scratch_) {
+    s.attention.reserve(kernels::attention_scratch_floats(kTaskQueries, a.num_heads / a.num_kv_heads,
+                                                          a.head_dim, a.values()));
+  }
 }
 
 void Forward::reserve_mlp(const model::LayerSpec& layer, std::size_t rows) {
@@ -165,7 +187,8 @@ void Forward::plan_tasks(const RowPlan& plan) {
   attention_tasks_.clear();
   store_tasks_.clear();
   if (layers_.empty()) return;
-  const int kv_heads = layers_.front().spec->attention.num_kv_heads;
+  int kv_heads = 0;  // the same in all layers of attention
+  for (const Layer& l : layers_) kv_heads = std::max(kv_heads, l.spec->attention.num_kv_heads);
   for (const RowSpan& span : plan.spans) {
     // The last queries see the most keys: they come first, so that no thread is left with a long task at the
     // end.
@@ -253,15 +276,18 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
 
   const RowBuffer& mixer_input = normalized(l.mixer_norm, rows);
   show_input(model::Site::kQkv, mixer_input);
-  if (l.latent) {
+  if (l.delta_net) {
+    mix_delta_net(l, recurrent_index_[z(index)], mixer_input, plan);
+  } else if (l.latent) {
     project_into_latent(l, mixer_input, rows);
+    attend(index, plan);
+    project_out_of_latent(l, rows);
   } else {
-    multiply(mixer_input, rows, {{&l.q, &q_}, {&l.k, &k_}, {&l.v, &v_}});
-    normalize(l.q_norm, q_, rows, q_);
-    normalize(l.k_norm, k_, rows, k_);
+    project_queries(l, mixer_input, rows);
+    attend(index, plan);
+    if (l.spec->attention.gated) apply_output_gate(l.spec->attention, rows);
   }
-  attend(index, plan);
-  const RowBuffer& output = l.latent ? project_out_of_latent(l, rows) : attended_;
+  const RowBuffer& output = l.delta_net ? delta_.z : l.latent ? unpacked_ : attended_;
   show_input(model::Site::kO, output);
   multiply(output, rows, {{&l.o, &update_}});
   normalize(l.mixer_output_norm, update_, rows, update_);
@@ -333,7 +359,38 @@ void Forward::mix_experts(const Layer& l, const RowBuffer& x, std::int64_t rows)
   });
   if (!moe.shared) return;
   compute_mlp(l.mlp, moe.shared->activation, x, rows, expert_output_);
+  if (moe.shared_gate) {
+    router_logits_.reshape(1);
+    multiply(x, rows, {{&l.shared_gate, &router_logits_}});
+    for_rows(rows, [&](std::size_t r) {
+      const double gate = static_cast<double>(router_logits_.row(r)[0]);
+      kernels_->scale(expert_output_.row(r), hidden, static_cast<float>(1 / (1 + portable_exp(-gate))));
+    });
+  }
   for_rows(rows, [&](std::size_t r) { kernels_->add(update_.row(r), expert_output_.row(r), hidden); });
+}
+
+void Forward::project_queries(const Layer& l, const RowBuffer& x, std::int64_t rows) {
+  const model::AttentionSpec& a = l.spec->attention;
+  multiply(x, rows, {{&l.q, a.gated ? &queries_ : &q_}, {&l.k, &k_}, {&l.v, &v_}});
+  if (a.gated) {
+    const std::size_t head_dim = z(a.head_dim);
+    for_rows(rows, [&](std::size_t r) {
+      for (std::size_t h = 0; h < z(a.num_heads); ++h)
+        std::memcpy(q_.row(r) + h * head_dim, queries_.row(r) + 2 * h * head_dim, head_dim * sizeof(float));
+    });
+  }
+  normalize(l.q_norm, q_, rows, q_);
+  normalize(l.k_norm, k_, rows, k_);
+}
+
+void Forward::apply_output_gate(const model::AttentionSpec& a, std::int64_t rows) {
+  const std::size_t head_dim = z(a.head_dim);
+  for_rows(rows, [&](std::size_t r) {
+    for (std::size_t h = 0; h < z(a.num_heads); ++h)
+      kernels_->sigmoid_mul(attended_.row(r) + h * head_dim, queries_.row(r) + (2 * h + 1) * head_dim,
+                            head_dim);
+  });
 }
 
 const RowBuffer& Forward::normalized(const Norm& norm, std::int64_t rows) {
@@ -457,9 +514,34 @@ Products Forward::products() const {
 
 std::uint64_t Forward::workspace_bytes() const {
   std::uint64_t n = 0;
-  for (const RowBuffer* b :
-       {&residual_, &normed_, &q_, &k_, &v_, &attended_, &gate_, &up_, &update_, &last_, &logits_,
-        &compressed_, &queries_, &unpacked_, &router_logits_, &gathered_, &expert_output_, &chosen_output_}) {
+  for (const RowBuffer* b : {&residual_,
+                             &normed_,
+                             &q_,
+                             &k_,
+                             &v_,
+                             &attended_,
+                             &gate_,
+                             &up_,
+                             &update_,
+                             &last_,
+                             &logits_,
+                             &delta_.fused,
+                             &delta_.fused_gates,
+                             &delta_.mixed,
+                             &delta_.z,
+                             &delta_.out,
+                             &delta_.b,
+                             &delta_.a,
+                             &delta_.window,
+                             &delta_.convolved,
+                             &delta_.gates,
+                             &compressed_,
+                             &queries_,
+                             &unpacked_,
+                             &router_logits_,
+                             &gathered_,
+                             &expert_output_,
+                             &chosen_output_}) {
     n += b->bytes();
   }
   for (const Rotation& r : rotations_) n += r.cosine.bytes() + r.sine.bytes();

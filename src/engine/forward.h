@@ -13,12 +13,18 @@
 #include "engine/kv_cache.h"
 #include "engine/linear.h"
 #include "engine/observer.h"
+#include "engine/recurrent_state.h"
 #include "engine/router.h"
 #include "engine/row_buffer.h"
 #include "kernels/kernel_table.h"
 #include "model/model.h"
 
 namespace wring::engine {
+
+/// Sizes of models and batches are signed, those of containers are not.
+inline std::size_t z(std::int64_t n) {
+  return static_cast<std::size_t>(n);
+}
 
 /// Some consecutive rows of a step that belong to one sequence.
 struct RowSpan {
@@ -27,6 +33,8 @@ struct RowSpan {
   std::int64_t first_position = 0;
   const BlockTable* table = nullptr;
   std::int64_t longest = 0;  // positions that the sequence may reach
+  std::int64_t certain = 0;  // rows that will not be rolled back
+  RecurrentState* recurrent = nullptr;
 };
 
 /// A batch laid out in rows: what compute() needs and nothing else.
@@ -72,12 +80,19 @@ class Forward {
     Norm q_a_norm, kv_a_norm;
     std::vector<float> into, out_of;  // (heads · latent, nope_dim) and (heads · value_dim, latent)
   };
+  struct DeltaNet {
+    Linear qkv, z, b, a;
+    Norm norm;
+    std::vector<float> conv, a_log, dt_bias;  // conv: (width, channels)
+  };
   struct Layer {
     const model::LayerSpec* spec = nullptr;
     Norm mixer_norm, q_norm, k_norm, mixer_output_norm, mlp_norm, mlp_output_norm;
     Linear q, k, v, o;
-    std::optional<Latent> latent;  // instead of q, k and v
-    Mlp mlp;                       // of a mixture of experts: the shared one, if any
+    std::optional<Latent> latent;       // instead of q, k and v
+    std::optional<DeltaNet> delta_net;  // instead of attention; o is its output map
+    Linear shared_gate;
+    Mlp mlp;  // of a mixture of experts: the shared one, if any
     Linear router;
     std::vector<float> selection_bias;
     std::vector<Mlp> experts;
@@ -90,6 +105,7 @@ class Forward {
   struct Scratch {
     AlignedBuffer<float> attention;
     RouterScratch router;
+    AlignedBuffer<float> state;  // of a value head, where rows may be rolled back
     std::vector<const void*> k_pages, v_pages;
   };
   /// Some rows of a span and the heads that share one of keys and values.
@@ -100,7 +116,7 @@ class Forward {
     int kv_head;
   };
 
-  Norm make_norm(const std::optional<model::NormSpec>& spec);
+  Norm make_norm(const std::optional<model::NormSpec>& spec) const;
 
   void embed(const RowPlan& plan);
   void fill_rope_tables(const RowPlan& plan);
@@ -112,13 +128,31 @@ class Forward {
   void store_task(int index, const HeadTask& task);
   void attend_task(int index, const HeadTask& task, Scratch& scratch);
   void plan_tasks(const RowPlan& plan);
+  DeltaNet make_delta_net(const model::DeltaNetSpec& spec) const;
+  void reserve_delta_net(const model::DeltaNetSpec& spec, const RowPlan& plan);
+  /// delta_.z = the layer's outputs before its output map. `recurrent_index`: among the recurrent layers.
+  void mix_delta_net(const Layer& layer, int recurrent_index, const RowBuffer& x, const RowPlan& plan);
+  void unfuse_delta_net(const model::DeltaNetSpec& spec, std::int64_t rows);
+  void run_delta_net(const Layer& layer, const RowSpan& span, RecurrentState::Layer& state);
+  void gather_inputs(const Layer& layer, const RowSpan& span, const RecurrentState::Layer& state,
+                     std::size_t replayed);
+  void convolve(const Layer& layer, std::size_t steps);
+  void run_value_head(const model::DeltaNetSpec& spec, std::size_t head, const RowSpan& span,
+                      RecurrentState::Layer& state, std::size_t replayed, Scratch& scratch);
+  void keep_inputs(const model::DeltaNetSpec& spec, const RowSpan& span, RecurrentState::Layer& state,
+                   std::size_t replayed);
+  /// attended_ times the sigmoid of the gates in queries_.
+  void apply_output_gate(const model::AttentionSpec& attention, std::int64_t rows);
+  void reserve_attention(const model::AttentionSpec& attention, std::size_t rows);
+  /// q_, k_ and v_, normalized; where outputs are gated, the gates stay in queries_.
+  void project_queries(const Layer& layer, const RowBuffer& x, std::int64_t rows);
   void reserve_mlp(const model::LayerSpec& layer, std::size_t rows);
   void reserve_latent(const model::AttentionSpec& attention, std::size_t rows);
   void read_latent_maps(const model::AttentionSpec& attention, Latent& latent) const;
   /// q_ and k_ from the layer's input: queries in the latent space, and the latents that are keys and values.
   void project_into_latent(const Layer& layer, const RowBuffer& x, std::int64_t rows);
-  /// The heads' outputs from attended_, which is in the latent space.
-  const RowBuffer& project_out_of_latent(const Layer& layer, std::int64_t rows);
+  /// unpacked_ = the heads' outputs from attended_, which is in the latent space.
+  void project_out_of_latent(const Layer& layer, std::int64_t rows);
   /// Each stretch of the norm's size of a row alone; nothing where there is no norm.
   void normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBuffer& y);
   /// The residual as a part reads it: normalized, or as it is.
@@ -159,6 +193,7 @@ class Forward {
   PackedArena arena_;
   const model::Weight* embedding_ = nullptr;
   std::vector<Layer> layers_;
+  std::vector<int> recurrent_index_;  // by layer: recurrent layers before it
   Norm final_norm_;
   Linear head_;
 
@@ -171,7 +206,12 @@ class Forward {
   RowBuffer update_;                           // hidden_size: what a sublayer adds
   RowBuffer last_;                             // wanted rows only: hidden_size
   RowBuffer logits_;                           // wanted rows only: vocab_size
-  std::vector<Rotation> rotations_;            // by the spec's ropes
+  struct DeltaNetBuffers {
+    RowBuffer fused, fused_gates, mixed, z, out, b, a;  // by row
+    RowBuffer window, convolved, gates;                 // by position of a span, replayed ones first
+  };
+  DeltaNetBuffers delta_;
+  std::vector<Rotation> rotations_;  // by the spec's ropes
   // Of mixtures of experts. Choice row · per_token + rank is a row's choice of that rank.
   RowBuffer router_logits_;             // number of experts
   RowBuffer gathered_, expert_output_;  // hidden_size; an expert's rows

@@ -7,17 +7,13 @@
 namespace wring::engine {
 namespace {
 
-std::size_t size(std::int64_t n) {
-  return static_cast<std::size_t>(n);
-}
-
 /// All rows of a weight as float32.
 std::vector<float> read_matrix(const model::Weight& weight, const kernels::KernelTable& table) {
   require_dequantize(weight);
   std::vector<float> values(weight.elements());
   for (std::int64_t r = 0; r < weight.rows; ++r)
-    table.dequantize(weight.type(), weight.row_data(r), values.data() + size(r * weight.columns),
-                     size(weight.columns));
+    table.dequantize(weight.type(), weight.row_data(r), values.data() + z(r * weight.columns),
+                     z(weight.columns));
   return values;
 }
 
@@ -35,8 +31,8 @@ void Forward::read_latent_maps(const model::AttentionSpec& a, Latent& latent) co
   }
   // A head's rows of kv_b are [nope_dim of keys | value_dim of values]; those of keys are transposed.
   const std::vector<float> both = read_matrix(weight(spec.kv_b), *kernels_);
-  const std::size_t heads = size(a.num_heads), rank = size(a.values()), nope = size(spec.nope_dim),
-                    values = size(spec.value_dim);
+  const std::size_t heads = z(a.num_heads), rank = z(a.values()), nope = z(spec.nope_dim),
+                    values = z(spec.value_dim);
   latent.into.resize(heads * rank * nope);
   latent.out_of.resize(heads * values * rank);
   for (std::size_t h = 0; h < heads; ++h) {
@@ -66,12 +62,11 @@ void Forward::project_into_latent(const Layer& l, const RowBuffer& x, std::int64
   } else {
     multiply(x, rows, {{&latent.q_b, &queries_}, {&latent.kv_a, &k_}});
   }
-  const std::size_t rank = size(a.values()), nope = size(a.latent->nope_dim),
-                    rotary = size(a.head_dim) - rank;
+  const std::size_t rank = z(a.values()), nope = z(a.latent->nope_dim), rotary = z(a.head_dim) - rank;
   const Norm& norm = latent.kv_a_norm;
   for_rows(rows, [&](std::size_t r) {
     kernels_->rms_norm(k_.row(r), norm.weight.data(), norm.offset, rank, norm.eps, k_.row(r));
-    for (std::size_t h = 0; h < size(a.num_heads); ++h) {
+    for (std::size_t h = 0; h < z(a.num_heads); ++h) {
       const float* query = queries_.row(r) + h * (nope + rotary);
       float* out = q_.row(r) + h * (rank + rotary);
       kernels_->matvec(formats::QuantType::kF32, latent.into.data() + h * rank * nope, nope * sizeof(float),
@@ -81,17 +76,16 @@ void Forward::project_into_latent(const Layer& l, const RowBuffer& x, std::int64
   });
 }
 
-const RowBuffer& Forward::project_out_of_latent(const Layer& l, std::int64_t rows) {
+void Forward::project_out_of_latent(const Layer& l, std::int64_t rows) {
   const model::AttentionSpec& a = l.spec->attention;
-  const std::size_t rank = size(a.values()), values = size(a.latent->value_dim);
+  const std::size_t rank = z(a.values()), values = z(a.latent->value_dim);
   for_rows(rows, [&](std::size_t r) {
-    for (std::size_t h = 0; h < size(a.num_heads); ++h) {
+    for (std::size_t h = 0; h < z(a.num_heads); ++h) {
       kernels_->matvec(formats::QuantType::kF32, l.latent->out_of.data() + h * values * rank,
                        rank * sizeof(float), values, attended_.row(r) + h * rank, rank,
                        unpacked_.row(r) + h * values);
     }
   });
-  return unpacked_;
 }
 
 }  // namespace wring::engine

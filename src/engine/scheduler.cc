@@ -69,7 +69,7 @@ Batch Scheduler::State::plan(std::vector<Active*>& members) const {
   std::int64_t rows = options.max_step_rows;
   for (const auto& a : active) {
     if (a->prefilling() || rows == 0) continue;
-    batch.items.push_back({a->sequence, engine->length(a->sequence), {&a->next, 1}, Logits::kLast});
+    batch.items.push_back({a->sequence, engine->length(a->sequence), {&a->next, 1}, Logits::kLast, 1});
     members.push_back(a.get());
     --rows;
   }
@@ -88,7 +88,7 @@ Batch Scheduler::State::plan(std::vector<Active*>& members) const {
     batch.items.push_back({a->sequence, a->done,
                            std::span(a->request.prompt)
                                .subspan(static_cast<std::size_t>(a->done), static_cast<std::size_t>(count)),
-                           logits});
+                           logits, count});
     members.push_back(a.get());
     rows -= count;
     if (logits == Logits::kAll) logits_rows -= count;

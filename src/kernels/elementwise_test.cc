@@ -40,6 +40,9 @@ TEST(Elementwise, EveryLevelGivesTheReferencesBits) {
                 [&](const KernelTable& t, std::vector<float>& a) { t.silu_mul(a.data(), y.data(), n); });
     expect_same(n, x,
                 [&](const KernelTable& t, std::vector<float>& a) { t.gelu_tanh_mul(a.data(), y.data(), n); });
+    expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.silu(a.data(), n); });
+    expect_same(n, x,
+                [&](const KernelTable& t, std::vector<float>& a) { t.sigmoid_mul(a.data(), y.data(), n); });
     expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.scale(a.data(), n, 25.298F); });
     expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.exp(a.data(), n); });
     expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.softcap(a.data(), n, 30.0F); });
@@ -67,6 +70,8 @@ TEST(Elementwise, NothingBeyondTheEndIsWritten) {
     level.table->silu_mul(x.data(), y.data(), 13);
     level.table->gelu_tanh_mul(x.data(), y.data(), 13);
     level.table->scale(x.data(), 13, 3.0F);
+    level.table->sigmoid_mul(x.data(), y.data(), 13);
+    level.table->silu(x.data(), 13);
     level.table->rms_norm(x.data(), y.data(), 0.0F, 13, 1e-6F, x.data());
     level.table->exp(x.data(), 13);
     level.table->softcap(x.data(), 13, 5.0F);

@@ -47,6 +47,21 @@ struct AttentionArgs {
   float* scratch;  // attention_scratch_floats(...) floats, 64-byte aligned, private to the caller
 };
 
+/// Some consecutive positions of one value head of a Gated DeltaNet. Per position, with the state S (key_dim,
+/// value_dim): S ← decay · S; S ← S + k ⊗ beta (v − kᵀ S); out = qᵀ S. Sums over key_dim are one chain of
+/// fused multiply-adds in rising order from +0, so that a position's bits do not depend on where a call
+/// begins. Strides in floats, from one position to the next.
+struct DeltaRuleArgs {
+  const float *q, *k, *v;
+  std::size_t q_stride, k_stride, v_stride;
+  const float *decay, *beta;
+  std::size_t gate_stride;
+  std::size_t key_dim, value_dim, steps;
+  float* state;  // (key_dim, value_dim), read and written
+  float* out;    // null: no outputs are wanted
+  std::size_t out_stride;
+};
+
 /// Floats of scratch that attention needs for one call of these sizes.
 std::size_t attention_scratch_floats(int queries, int group, int head_dim, int value_dim);
 
@@ -127,6 +142,9 @@ struct KernelTable {
   /// gate[i] = silu(gate[i]) * up[i], silu(v) = v / (1 + exp(−v)).
   void (*silu_mul)(float* gate, const float* up, std::size_t n);
 
+  /// x[i] = silu(x[i]).
+  void (*silu)(float* x, std::size_t n);
+
   /// gate[i] = gelu(gate[i]) * up[i], gelu(v) = v/2 · (1 + tanh(√(2/π) · (v + 0.044715 v³))): the "tanh"
   /// form.
   void (*gelu_tanh_mul)(float* gate, const float* up, std::size_t n);
@@ -144,6 +162,11 @@ struct KernelTable {
   void (*rope_pairs)(float* x, const float* cosine, const float* sine, std::size_t half);
 
   void (*attention)(const AttentionArgs& args);
+
+  void (*delta_rule)(const DeltaRuleArgs& args);
+
+  /// x[i] *= sigmoid(gate[i]), sigmoid(v) = 1 / (1 + exp(−v)).
+  void (*sigmoid_mul)(float* x, const float* gate, std::size_t n);
 
   /// Stores one position's key and value in the cache's type: k (head_dim) into column `slot` of the
   /// transposed page, v (value_dim) into row `slot`.

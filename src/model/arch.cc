@@ -20,6 +20,9 @@ constexpr std::array kArchitectures = {
     Architecture{"qwen2", "qwen2", false, make_qwen2_spec},
     Architecture{"qwen3", "qwen3", false, make_qwen3_spec},
     Architecture{"qwen3_moe", "qwen3moe", false, make_qwen3_moe_spec},
+    Architecture{"qwen3_5_text", "", false, make_qwen3_5_spec},
+    Architecture{"qwen3_5_moe_text", "", false, make_qwen3_5_spec},
+    Architecture{"qwen3_next", "", false, make_qwen3_next_spec},
     Architecture{"gemma2", "gemma2", false, make_gemma2_spec},
     Architecture{"gemma3_text", "gemma3", false, make_gemma3_spec},
     Architecture{"phi3", "phi3", false, make_phi3_spec},
@@ -40,7 +43,7 @@ std::string architecture_names(bool gguf) {
   std::string names;
   for (const Architecture& a : kArchitectures) {
     const std::string_view name = gguf ? a.gguf_architecture : a.model_type;
-    if (gguf && find_gguf_architecture(name) != &a) continue;
+    if (name.empty() || (gguf && find_gguf_architecture(name) != &a)) continue;
     names += (names.empty() ? "" : ", ") + std::string(name);
   }
   return names;
@@ -56,7 +59,7 @@ const Architecture& find_architecture(std::string_view model_type) {
 
 const Architecture* find_gguf_architecture(std::string_view gguf_architecture) {
   for (const Architecture& a : kArchitectures) {
-    if (a.gguf_architecture == gguf_architecture) return &a;
+    if (!gguf_architecture.empty() && a.gguf_architecture == gguf_architecture) return &a;
   }
   return nullptr;
 }

@@ -50,6 +50,11 @@ ModelSpec make_exaone_moe_spec(const ModelConfig& config);
 /// Multi-head latent attention and a mixture of experts.
 ModelSpec make_deepseek_v3_spec(const ModelConfig& config);
 
+/// Gated DeltaNet layers between gated attention; mixtures of experts where the configuration has them.
+ModelSpec make_qwen3_5_spec(const ModelConfig& config);
+/// The same with fused projections.
+ModelSpec make_qwen3_next_spec(const ModelConfig& config);
+
 // What the functions above share.
 
 /// Mixtures of experts for the MLPs of sparse layers, under "mlp.experts", "mlp.gate" and

@@ -43,7 +43,9 @@ void add_named_experts(ModelSpec& spec, const ModelConfig& c, const MoeNames& na
       moe.experts.push_back(
           mlp(fmt::format("{}.experts.{}", block, e), names, c.moe_intermediate_size, c, e));
     }
-    if (c.num_shared_experts > 0) {
+    if (c.shared_expert_intermediate_size > 0) {
+      moe.shared = mlp(block + ".shared_expert", names, c.shared_expert_intermediate_size, c, -1);
+    } else if (c.num_shared_experts > 0) {
       moe.shared =
           mlp(block + ".shared_experts", names, c.num_shared_experts * c.moe_intermediate_size, c, -1);
     }

@@ -31,8 +31,9 @@ struct RopeParameters {
   std::vector<float> freq_divisors;  // GGUF's rope_freqs.weight: one divisor a rotated pair; else empty
 };
 
-/// What a layer's attention sees: all positions before, or the last sliding_window of them.
-enum class LayerType : std::uint8_t { kFullAttention, kSlidingAttention };
+/// What a layer's attention sees: all positions before, the last sliding_window of them, or a recurrent
+/// state.
+enum class LayerType : std::uint8_t { kFullAttention, kSlidingAttention, kLinearAttention };
 
 struct ModelConfig {
   std::string model_type;  // "llama"; text models out of a larger one: "gemma3_text"
@@ -64,11 +65,17 @@ struct ModelConfig {
   bool norm_topk_prob = true;
   double routed_scaling_factor = 1.0;
   std::vector<bool> sparse_layers;  // by layer: which have experts; empty: all
+  // Gated DeltaNet, in layers of kLinearAttention.
+  std::int64_t linear_conv_kernel_dim = 0, linear_num_key_heads = 0, linear_num_value_heads = 0;
+  std::int64_t linear_key_head_dim = 0, linear_value_head_dim = 0;
+  std::int64_t shared_expert_intermediate_size = 0;  // where shared experts have a size of their own
   // Multi-head latent attention; kv_lora_rank 0: none. q_lora_rank 0: queries are not compressed.
   std::int64_t q_lora_rank = 0, kv_lora_rank = 0, qk_nope_head_dim = 0, qk_rope_head_dim = 0, v_head_dim = 0;
   bool splits_kv_b = false;  // GGUF's form of kv_b_proj: keys and values apart
   RopeParameters rope;
   std::optional<RopeParameters> local_rope;  // of sliding layers, where they have their own
+  bool nested_text =
+      false;  // the text model of a vision-language checkpoint: names begin with model.language_model
   std::vector<std::int32_t>
       eos_token_ids;  // what ends a reply: config.json and generation_config.json together
 };

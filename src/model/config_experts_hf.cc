@@ -51,7 +51,9 @@ std::vector<bool> read_sparse_layers(const json& config, const ModelConfig& c, c
 
 void read_experts(const json& config, ModelConfig& c, const std::string& where) {
   const bool deepseek = c.model_type.starts_with("deepseek");
-  if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe") && !deepseek) return;
+  if (c.model_type != "mixtral" && c.model_type.find("_moe") == std::string::npos &&
+      c.model_type != "qwen3_next" && !deepseek)
+    return;
   const char* count = deepseek                                 ? "n_routed_experts"
                       : has_value(config, "num_local_experts") ? "num_local_experts"
                                                                : "num_experts";
@@ -63,7 +65,11 @@ void read_experts(const json& config, ModelConfig& c, const std::string& where) 
     c.moe_intermediate_size = c.intermediate_size;
   } else {
     c.moe_intermediate_size = formats::json_int(config, "moe_intermediate_size", 1, kMaxSize, where);
-    require_field(config, "norm_topk_prob", where);
+    if (!c.model_type.starts_with("qwen3_5")) require_field(config, "norm_topk_prob", where);  // always
+  }
+  if (c.model_type.starts_with("qwen3_5") || c.model_type == "qwen3_next") {
+    c.shared_expert_intermediate_size =
+        formats::json_int(config, "shared_expert_intermediate_size", 1, kMaxSize, where);
   }
   if (sigmoid) {
     for (const char* key : {shared, "routed_scaling_factor"}) require_field(config, key, where);

@@ -75,6 +75,25 @@ void read_latent(const json& config, ModelConfig& c, const std::string& where) {
   }
 }
 
+void read_delta_net(const json& config, ModelConfig& c, const std::string& where) {
+  if (!c.model_type.starts_with("qwen3_5") && c.model_type != "qwen3_next") return;
+  c.linear_conv_kernel_dim = json_int(config, "linear_conv_kernel_dim", 1, 64, where);
+  c.linear_num_key_heads = json_int(config, "linear_num_key_heads", 1, kMaxSize, where);
+  c.linear_num_value_heads = json_int(config, "linear_num_value_heads", 1, kMaxSize, where);
+  c.linear_key_head_dim = json_int(config, "linear_key_head_dim", 1, kMaxHeadDim, where);
+  c.linear_value_head_dim = json_int(config, "linear_value_head_dim", 1, kMaxHeadDim, where);
+  if (c.linear_num_value_heads % c.linear_num_key_heads != 0) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("linear_num_key_heads {} does not divide linear_num_value_heads {}",
+                            c.linear_num_key_heads, c.linear_num_value_heads),
+                where);
+  }
+  if (!json_bool_or(config, "attn_output_gate", true, where)) {
+    throw Error(ErrorCode::kNotSupported, "attn_output_gate false is not supported", where,
+                "supported: true");
+  }
+}
+
 void read_gemma(const json& config, ModelConfig& c, const std::string& where) {
   if (!c.model_type.starts_with("gemma")) return;
   if (has_value(config, "use_bidirectional_attention") && config["use_bidirectional_attention"] != false) {
@@ -95,14 +114,19 @@ void read_gemma(const json& config, ModelConfig& c, const std::string& where) {
 ModelConfig read_hf_config(const std::filesystem::path& folder) {
   const std::filesystem::path path = folder / "config.json";
   const std::string where = path.string();
-  const json config = formats::read_json_file(path, std::size_t{16} << 20);
-  if (!config.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
+  const json whole = formats::read_json_file(path, std::size_t{16} << 20);
+  if (!whole.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
+  // A vision-language checkpoint keeps its text model's configuration apart.
+  const bool nested = has_value(whole, "text_config");
+  const json& config = nested ? whole.at("text_config") : whole;
+  if (!config.is_object()) throw Error(ErrorCode::kBadInput, "text_config is not an object", where);
 
   ModelConfig c;
   c.model_type = json_string_or(config, "model_type", "", where);
   with_context(where, [&] { return &find_architecture(c.model_type); });
   require_fields(config, c, where);
-  if (has_value(config, "quantization_config")) {
+  c.nested_text = nested;
+  if (has_value(config, "quantization_config") || has_value(whole, "quantization_config")) {
     throw Error(ErrorCode::kNotSupported, "checkpoints with a quantization_config cannot be read yet",
                 where + ", quantization_config", "use the unquantized checkpoint, or a GGUF file");
   }
@@ -110,7 +134,10 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
 
   c.vocab_size = json_int(config, "vocab_size", 1, kMaxSize, where);
   c.hidden_size = json_int(config, "hidden_size", 1, kMaxSize, where);
-  c.intermediate_size = json_int(config, "intermediate_size", 1, kMaxSize, where);
+  // Where all layers have experts there is no dense size.
+  const bool all_experts = c.model_type == "qwen3_5_moe_text";
+  c.intermediate_size = all_experts ? json_int_or(config, "intermediate_size", 1, 1, kMaxSize, where)
+                                    : json_int(config, "intermediate_size", 1, kMaxSize, where);
   c.num_hidden_layers = json_int(config, "num_hidden_layers", 1, kMaxLayers, where);
   c.num_attention_heads = json_int(config, "num_attention_heads", 1, kMaxSize, where);
   c.num_key_value_heads =
@@ -126,6 +153,7 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   c.attention_bias = json_bool_or(config, "attention_bias", false, where);
   c.mlp_bias = json_bool_or(config, "mlp_bias", false, where);
   read_gemma(config, c, where);
+  read_delta_net(config, c, where);
   read_experts(config, c, where);
   read_layers(config, c, where);
   read_ropes(config, c, where);

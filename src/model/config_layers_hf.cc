@@ -13,9 +13,14 @@ namespace {
 
 using nlohmann::json;
 
-LayerType layer_type(const json& name, const std::string& where) {
+bool has_linear_layers(const ModelConfig& c) {
+  return c.model_type.starts_with("qwen3_5") || c.model_type == "qwen3_next";
+}
+
+LayerType layer_type(const json& name, const ModelConfig& c, const std::string& where) {
   if (name == "full_attention") return LayerType::kFullAttention;
   if (name == "sliding_attention") return LayerType::kSlidingAttention;
+  if (name == "linear_attention" && has_linear_layers(c)) return LayerType::kLinearAttention;
   throw Error(ErrorCode::kNotSupported,
               fmt::format("the layer type {} is not supported", formats::shown(name)),
               where + ", layer_types", "supported: full_attention, sliding_attention");
@@ -51,6 +56,7 @@ bool slides(const json& config, const ModelConfig& c, std::int64_t layer, const 
 
 bool has_windows(const json& config, const ModelConfig& c, const std::string& where) {
   const std::string& type = c.model_type;
+  if (has_linear_layers(c)) return false;
   if (type.starts_with("qwen") || type == "smollm3") {
     return formats::json_bool_or(config, "use_sliding_window", false, where);
   }
@@ -101,12 +107,16 @@ void read_layers(const json& config, ModelConfig& c, const std::string& where) {
     LayerType type = LayerType::kFullAttention;
     if (listed) {
       type = layer_type(
-          list_of_layers(config, "layer_types", c.num_hidden_layers, where)[static_cast<std::size_t>(i)],
+          list_of_layers(config, "layer_types", c.num_hidden_layers, where)[static_cast<std::size_t>(i)], c,
           where);
       if (type == LayerType::kSlidingAttention && c.sliding_window == 0) {
         throw Error(ErrorCode::kBadInput, "layer_types has sliding layers, but no sliding_window is set",
                     where);
       }
+    } else if (has_linear_layers(c)) {
+      const std::int64_t interval =
+          formats::json_int_or(config, "full_attention_interval", 4, 1, kMaxLayers, where);
+      if ((i + 1) % interval != 0) type = LayerType::kLinearAttention;
     } else if (c.sliding_window > 0 && slides(config, c, i, where)) {
       type = LayerType::kSlidingAttention;
     }

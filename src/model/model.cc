@@ -70,7 +70,11 @@ struct Model::State {
 };
 
 const TensorInfo* Model::State::find(const std::string& name) const {
-  if (!gguf) return safetensors->find(name);
+  if (!gguf) {
+    const TensorInfo* tensor = safetensors->find(name);
+    if (tensor != nullptr || !config.nested_text || !name.starts_with("model.")) return tensor;
+    return safetensors->find("model.language_model." + name.substr(6));
+  }
   const std::optional<std::string> stored = gguf_name(spec.model_type, name);
   return stored ? gguf->find(*stored) : nullptr;
 }
@@ -183,6 +187,10 @@ void Model::State::load_weights() {
     for_each_part(
         layer, [&](const NormSpec& n) { add_vector(n.name + ".weight", n.size); },
         [&](const LinearSpec& l, Site) { add_linear(l); });
+    if (layer.delta_net) {
+      for (const std::string& name : {layer.delta_net->a_log, layer.delta_net->dt_bias})
+        add_vector(name, layer.delta_net->value_heads);
+    }
     if (layer.moe && !layer.moe->selection_bias.empty())
       add_vector(layer.moe->selection_bias, config.num_experts);
   }
@@ -192,7 +200,9 @@ void Model::State::load_weights() {
 }
 
 bool Model::State::is_left_out(const std::string& name) const {
-  if (config.model_type == "exaone_moe") return name.starts_with("mtp.");
+  if (config.nested_text && name.starts_with("model.visual.")) return true;
+  if (config.model_type == "exaone_moe" || config.model_type.starts_with("qwen3_"))
+    return name.starts_with("mtp.");
   // DeepSeek's lies behind the last layer.
   return config.model_type == "deepseek_v3" &&
          name.starts_with(fmt::format("model.layers.{}.", config.num_hidden_layers));
@@ -221,7 +231,8 @@ void Model::State::account_for_all() {
                 tensor.file, "the configuration may be another model's");
   }
   if (left_out > 0) {
-    warnings.push_back(fmt::format("{} tensors of a multi-token prediction head are left out", left_out));
+    warnings.push_back(fmt::format(
+        "{} tensors beside the text model (vision, further tokens' prediction) are left out", left_out));
   }
 }
 

@@ -62,7 +62,7 @@ void read_yarn(const json& fields, std::int64_t context, RopeParameters& rope, c
 double read_partial_rotary(const json& fields, double fallback, const ModelConfig& c,
                            const std::string& place) {
   const double part = json_number_or(fields, "partial_rotary_factor", fallback, 1e-3, 1, place);
-  if (part == 1 || c.model_type == "phi3") return part;
+  if (part == 1 || c.model_type == "phi3" || c.model_type.starts_with("qwen3_")) return part;
   throw Error(ErrorCode::kNotSupported, fmt::format("partial_rotary_factor {} is not supported", part), place,
               "supported: 1");
 }

@@ -12,6 +12,13 @@ namespace wring::model {
 StateSpec state_of(const LayerSpec& layer) {
   const AttentionSpec& a = layer.attention;
   StateSpec state;
+  if (layer.delta_net) {
+    const DeltaNetSpec& d = *layer.delta_net;
+    state.fixed_bytes = sizeof(float) * (static_cast<std::uint64_t>(d.value_heads) *
+                                             static_cast<std::uint64_t>(d.key_dim * d.value_dim) +
+                                         static_cast<std::uint64_t>(d.conv.rows * (d.conv.columns - 1)));
+    return state;
+  }
   state.page_bytes_per_token = sizeof(float) * static_cast<std::uint64_t>(a.num_kv_heads) *
                                static_cast<std::uint64_t>(a.head_dim + a.values());
   return state;
@@ -44,6 +51,12 @@ std::string describe(const ModelSpec& spec) {
         fmt::format("heads {}/{} of {}/{} scale {} cap {} window {} rope {} from {} pairs {} activation {}\n",
                     a.num_heads, a.num_kv_heads, a.head_dim, a.values(), a.scale, a.softcap, a.window, a.rope,
                     a.rotary_begin, a.rotary_pairs, static_cast<int>(layer.mlp.activation));
+    if (layer.delta_net) {
+      const DeltaNetSpec& d = *layer.delta_net;
+      out += fmt::format("delta net {}x{} keys {}x{} values fused {}\n", d.key_heads, d.key_dim,
+                         d.value_heads, d.value_dim, d.fused);
+    }
+    out += fmt::format("gated {}\n", a.gated);
     if (!layer.moe) continue;
     const MoeSpec& m = *layer.moe;
     out += fmt::format("experts {} of {} scores {} bias {} groups {}/{} normalize {} scale {}\n", m.per_token,
@@ -133,13 +146,15 @@ double block_macs(const ModelSpec& spec) {
   return macs;
 }
 
-bool has_shared_tensors(const ModelSpec& spec) {
-  return std::ranges::any_of(block_linears(spec),
-                             [](const LinearUse& use) { return !use.linear->stored.name.empty(); });
+bool is_recurrent(const ModelSpec& spec) {
+  return std::ranges::any_of(spec.layers, [](const LayerSpec& l) { return l.delta_net.has_value(); });
 }
 
-bool has_experts(const ModelSpec& spec) {
-  return std::ranges::any_of(spec.layers, [](const LayerSpec& l) { return l.moe.has_value(); });
+bool is_plain(const ModelSpec& spec) {
+  return std::ranges::all_of(spec.layers, [](const LayerSpec& l) {
+    const bool shared = !l.attention.q.stored.name.empty() || !l.mlp.gate.stored.name.empty();
+    return !l.moe && !l.delta_net && !l.attention.latent && !shared;
+  });
 }
 
 }  // namespace wring::model

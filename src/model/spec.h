@@ -13,8 +13,10 @@
 namespace wring::model {
 
 /// Where the input of a linear map is taken: calibration statistics hang there, shared by the maps that read
-/// it. Observers are not shown those of routers, experts and latent attention yet.
-enum class Site { kQkv, kLatent, kO, kGateUp, kDown, kRouter, kExpertGateUp, kExpertDown };
+/// it. kKept: of
+/// small maps that are never quantized. Observers are not shown those, nor those of experts and latent
+/// attention yet.
+enum class Site { kQkv, kLatent, kO, kGateUp, kDown, kKept, kExpertGateUp, kExpertDown };
 inline constexpr std::size_t kSites = 8;
 
 /// Rows of a tensor that holds several maps one after the other.
@@ -69,6 +71,21 @@ struct LatentSpec {
   int nope_dim = 0, value_dim = 0;
 };
 
+/// Gated DeltaNet (Yang et al. 2024): a causal depthwise convolution over [q | k | v] and SiLU, q and k
+/// scaled to unit length, then the gated delta rule (kernel_table.h) per value head with decay e^(−e^a_log ·
+/// softplus(a + dt_bias)) and beta sigmoid(b), normalized per head and multiplied by silu(z).
+struct DeltaNetSpec {
+  LinearSpec qkv, z, b, a, out;
+  bool fused =
+      false;  // qkv's rows are [q, k, v, z] of one key head after the other, b's [b, a]; z and a are none
+  LinearSpec conv;             // (channels, width), the last column being the position's own
+  std::string a_log, dt_bias;  // vectors (value_heads)
+  NormSpec norm;               // of a value head's output
+  int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
+
+  int channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
+};
+
 /// Softmax attention with grouped key/value heads.
 struct AttentionSpec {
   LinearSpec q, k, v, o;
@@ -86,6 +103,7 @@ struct AttentionSpec {
   int rotary_begin = 0;              // the first value of a head that is rotated
   bool rotary_pairs = false;         // value 2i is rotated with value 2i + 1
   std::optional<LatentSpec> latent;  // then q, k and v are none
+  bool gated = false;  // q's rows are [query | gate] a head: outputs are multiplied by sigmoid(gate)
 
   int values() const { return value_dim > 0 ? value_dim : head_dim; }
 };
@@ -113,13 +131,15 @@ struct MoeSpec {
   bool normalize = true;  // chosen weights are divided by their sum
   float scale = 1.0F;     // of the weights
   std::vector<MlpSpec> experts;
-  std::optional<MlpSpec> shared;  // for every token, added to the sum
+  std::optional<MlpSpec> shared;          // for every token, added to the sum
+  std::optional<LinearSpec> shared_gate;  // (1, hidden_size): the shared expert's output times sigmoid of it
 };
 
 /// One block: x += output_norm(mixer(norm(x))); x += output_norm(mlp(norm(x))), norms where there are any.
 struct LayerSpec {
   std::optional<NormSpec> mixer_norm, mixer_output_norm;
-  AttentionSpec attention;
+  AttentionSpec attention;  // where there is no delta_net
+  std::optional<DeltaNetSpec> delta_net;
   std::optional<NormSpec> mlp_norm, mlp_output_norm;
   MlpSpec mlp;  // where there is no moe
   std::optional<MoeSpec> moe;
@@ -134,7 +154,16 @@ void for_each_part(const LayerSpec& layer, Norm&& norm, Map&& map) {
   };
   const AttentionSpec& a = layer.attention;
   optional_norm(layer.mixer_norm);
-  if (a.latent) {
+  if (layer.delta_net) {
+    const DeltaNetSpec& d = *layer.delta_net;
+    map(d.qkv, Site::kQkv);
+    if (!d.fused) map(d.z, Site::kQkv);
+    map(d.b, Site::kKept);
+    if (!d.fused) map(d.a, Site::kKept);
+    map(d.conv, Site::kKept);
+    norm(d.norm);
+    map(d.out, Site::kO);
+  } else if (a.latent) {
     const LatentSpec& l = *a.latent;
     if (l.q_a) map(*l.q_a, Site::kQkv);
     optional_norm(l.q_a_norm);
@@ -149,7 +178,7 @@ void for_each_part(const LayerSpec& layer, Norm&& norm, Map&& map) {
   }
   optional_norm(a.q_norm);
   optional_norm(a.k_norm);
-  map(a.o, Site::kO);
+  if (!layer.delta_net) map(a.o, Site::kO);
   optional_norm(layer.mixer_output_norm);
   optional_norm(layer.mlp_norm);
   const auto mlp = [&](const MlpSpec& m, Site gate_up, Site down) {
@@ -158,7 +187,8 @@ void for_each_part(const LayerSpec& layer, Norm&& norm, Map&& map) {
     map(m.down, down);
   };
   if (layer.moe) {
-    map(layer.moe->router, Site::kRouter);
+    map(layer.moe->router, Site::kKept);
+    if (layer.moe->shared_gate) map(*layer.moe->shared_gate, Site::kKept);
     for (const MlpSpec& expert : layer.moe->experts) mlp(expert, Site::kExpertGateUp, Site::kExpertDown);
     if (layer.moe->shared) mlp(*layer.moe->shared, Site::kGateUp, Site::kDown);
   } else {
@@ -209,11 +239,11 @@ struct LinearUse {
 /// The linear maps of the blocks, in the order of computation: these are what recipes quantize by default.
 std::vector<LinearUse> block_linears(const ModelSpec& spec);
 
-/// Whether any map of the blocks is a part of a tensor that holds several.
-bool has_shared_tensors(const ModelSpec& spec);
+/// Whether any layer keeps a recurrent state.
+bool is_recurrent(const ModelSpec& spec);
 
-/// Whether any layer is a mixture of experts.
-bool has_experts(const ModelSpec& spec);
+/// Whether every layer is attention and one MLP, each map with a tensor of its own: what can be written today.
+bool is_plain(const ModelSpec& spec);
 
 /// Multiply-adds of one position through the blocks' linear maps, of experts those that it is sent to:
 /// attention and head are left out.

@@ -58,14 +58,12 @@ void add_linear(std::vector<PlannedTensor>& out, const model::LinearSpec& linear
 
 /// Every weight of the model, types not chosen yet.
 std::vector<PlannedTensor> tensors_of(const model::ModelSpec& spec) {
-  if (model::has_experts(spec)) {
+  if (!model::is_plain(spec)) {
     throw Error(ErrorCode::kNotSupported,
-                fmt::format("writing mixtures of experts ({}) is not supported yet", spec.model_type));
-  }
-  if (model::has_shared_tensors(spec)) {
-    throw Error(
-        ErrorCode::kNotSupported,
-        fmt::format("writing tensors that hold several maps ({}) is not supported yet", spec.model_type));
+                fmt::format("writing {} models is not supported yet", spec.model_type), {},
+                "mixtures of experts, latent attention, recurrent layers, and tensors that hold several "
+                "maps, are read "
+                "and run only");
   }
   std::vector<PlannedTensor> out;
   out.push_back(matrix(spec.embedding, TensorRole::kEmbedding, spec.vocab_size, spec.hidden_size, 0));

@@ -59,6 +59,14 @@ void exp(float* x, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) x[i] = exp_f32(x[i]);
 }
 
+void silu(float* x, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) x[i] = x[i] / (1.0F + exp_f32(-x[i]));
+}
+
+void sigmoid_mul(float* x, const float* gate, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) x[i] *= 1.0F / (1.0F + exp_f32(-gate[i]));
+}
+
 void gelu_tanh_mul(float* gate, const float* up, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) {
     const float v = gate[i];

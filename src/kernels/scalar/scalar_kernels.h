@@ -18,6 +18,9 @@ void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t
 void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y);
 void add(float* x, const float* y, std::size_t n);
 void scale(float* x, std::size_t n, float factor);
+void sigmoid_mul(float* x, const float* gate, std::size_t n);
+void delta_rule(const DeltaRuleArgs& args);
+void silu(float* x, std::size_t n);
 void silu_mul(float* gate, const float* up, std::size_t n);
 void gelu_tanh_mul(float* gate, const float* up, std::size_t n);
 void exp(float* x, std::size_t n);

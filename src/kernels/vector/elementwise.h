@@ -80,6 +80,22 @@ struct Elementwise {
     });
   }
 
+  static void silu(float* x, std::size_t n) {
+    const F one = V::set(1.0F);
+    each(n, [&](std::size_t i, auto at) {
+      const F v = at.load(x + i);
+      at.store(x + i, V::div(v, V::add(one, Math<V>::exp(V::negate(v)))));
+    });
+  }
+
+  static void sigmoid_mul(float* x, const float* gate, std::size_t n) {
+    const F one = V::set(1.0F);
+    each(n, [&](std::size_t i, auto at) {
+      const F sigmoid = V::div(one, V::add(one, Math<V>::exp(V::negate(at.load(gate + i)))));
+      at.store(x + i, V::mul(at.load(x + i), sigmoid));
+    });
+  }
+
   static void gelu_tanh_mul(float* gate, const float* up, std::size_t n) {
     const F one = V::set(1.0F), half = V::set(0.5F), slope = V::set(kGeluSlope), cubic = V::set(kGeluCubic);
     each(n, [&](std::size_t i, auto at) {

@@ -3,6 +3,7 @@
 
 #include "kernels/levels.h"
 #include "kernels/vector/attention.h"
+#include "kernels/vector/delta_rule.h"
 #include "kernels/vector/dequantize.h"
 #include "kernels/vector/elementwise.h"
 #include "kernels/vector/matmul.h"
@@ -35,12 +36,15 @@ constexpr KernelTable make_table(Isa isa, PackedFunctions packed) {
       .add = Elementwise<V>::add,
       .scale = Elementwise<V>::scale,
       .silu_mul = Elementwise<V>::silu_mul,
+      .silu = Elementwise<V>::silu,
       .gelu_tanh_mul = Elementwise<V>::gelu_tanh_mul,
       .exp = Elementwise<V>::exp,
       .softcap = Elementwise<V>::softcap,
       .rope_half = Elementwise<V>::rope_half,
       .rope_pairs = Elementwise<V>::rope_pairs,
       .attention = attention<V>,
+      .delta_rule = DeltaRule<V>::run,
+      .sigmoid_mul = Elementwise<V>::sigmoid_mul,
       .store_kv = store_kv<V>,
       .log_sum_exp = Elementwise<V>::log_sum_exp,
       .fma_loop = Elementwise<V>::fma_loop,
