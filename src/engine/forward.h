@@ -83,7 +83,7 @@ class Forward {
   struct DeltaNet {
     Linear qkv, z, b, a;
     Norm norm;
-    std::vector<float> conv, a_log, dt_bias;  // conv: (width, channels)
+    std::vector<float> conv, rates, dt_bias;  // (width, channels); e^a_log; by value head
   };
   struct Layer {
     const model::LayerSpec* spec = nullptr;

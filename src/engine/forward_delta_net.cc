@@ -27,7 +27,9 @@ void to_unit_length(float* x, std::size_t n, float factor) {
 Forward::DeltaNet Forward::make_delta_net(const model::DeltaNetSpec& d) const {
   DeltaNet net;
   net.norm = make_norm(d.norm);
-  net.a_log = read_vector(model_->weight(d.a_log), *kernels_);
+  net.rates = read_vector(model_->weight(d.a_log), *kernels_);
+  for (float& rate : net.rates)
+    rate = d.in_gguf_form ? -rate : static_cast<float>(portable_exp(static_cast<double>(rate)));
   net.dt_bias = read_vector(model_->weight(d.dt_bias), *kernels_);
   const model::Weight& conv = model_->weight(d.conv.name + ".weight");
   require_dequantize(conv);
@@ -132,7 +134,7 @@ void Forward::gather_inputs(const Layer& l, const RowSpan& span, const Recurrent
     for (std::size_t h = 0; h < heads; ++h) {
       const double a =
           static_cast<double>(delta_.a.row(row)[h]) + static_cast<double>(l.delta_net->dt_bias[h]);
-      const double rate = portable_exp(static_cast<double>(l.delta_net->a_log[h]));
+      const auto rate = static_cast<double>(l.delta_net->rates[h]);
       gates[h] = static_cast<float>(portable_exp(-rate * softplus(a)));
       gates[heads + h] =
           static_cast<float>(1 / (1 + portable_exp(-static_cast<double>(delta_.b.row(row)[h]))));
@@ -164,7 +166,8 @@ void Forward::convolve(const Layer& l, std::size_t steps) {
 void Forward::run_value_head(const model::DeltaNetSpec& d, std::size_t head, const RowSpan& span,
                              RecurrentState::Layer& state, std::size_t replayed, Scratch& scratch) {
   const std::size_t keys = z(d.key_dim), values = z(d.value_dim), heads = z(d.value_heads),
-                    key_head = head / (heads / z(d.key_heads)), key_values = z(d.key_heads) * keys;
+                    key_head = d.in_gguf_form ? head % z(d.key_heads) : head / (heads / z(d.key_heads)),
+                    key_values = z(d.key_heads) * keys;
   const auto run = [&](std::size_t from, std::size_t steps, float* s, bool outputs) {
     if (steps == 0) return;
     const float* mixed = delta_.convolved.row(from);

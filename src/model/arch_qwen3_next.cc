@@ -23,7 +23,8 @@ DeltaNetSpec delta_net(const ModelConfig& c, std::size_t layer, bool fused) {
     d.a = {p + "in_proj_a", c.linear_num_value_heads, c.hidden_size};
   }
   d.conv = {p + "conv1d", 2 * keys + values, c.linear_conv_kernel_dim};
-  d.conv.stacked = d.conv.rows;  // (channels, 1, width)
+  d.in_gguf_form = c.norms_hold_one;
+  if (!d.in_gguf_form) d.conv.stacked = d.conv.rows;  // (channels, 1, width)
   d.a_log = p + "A_log";
   d.dt_bias = p + "dt_bias";
   d.norm = {p + "norm", c.linear_value_head_dim, static_cast<float>(c.rms_norm_eps), 0};
@@ -37,15 +38,16 @@ DeltaNetSpec delta_net(const ModelConfig& c, std::size_t layer, bool fused) {
 
 ModelSpec make_hybrid_spec(const ModelConfig& c, bool fused) {
   ModelSpec spec = make_qwen3_spec(c);
-  spec.final_norm.weight_offset = 1;
+  const float offset = c.norms_hold_one ? 0.0F : 1.0F;
+  spec.final_norm.weight_offset = offset;
   for (std::size_t i = 0; i < spec.layers.size(); ++i) {
     LayerSpec& layer = spec.layers[i];
-    layer.mixer_norm->weight_offset = layer.mlp_norm->weight_offset = 1;
+    layer.mixer_norm->weight_offset = layer.mlp_norm->weight_offset = offset;
     if (c.layer_types[i] == LayerType::kLinearAttention) {
       layer.attention = {};
       layer.delta_net = delta_net(c, i, fused);
     } else {
-      layer.attention.q_norm->weight_offset = layer.attention.k_norm->weight_offset = 1;
+      layer.attention.q_norm->weight_offset = layer.attention.k_norm->weight_offset = offset;
       layer.attention.gated = true;
       layer.attention.q.rows *= 2;  // a head's rows are [query | gate]
     }

@@ -136,16 +136,36 @@ void read_latent(const formats::GgufReader& file, const std::string& p, ModelCon
   c.splits_kv_b = true;
 }
 
+// A key head's size is the state's; a value head's follows from the inner size.
+void read_delta_net(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
+  if (!c.model_type.starts_with("qwen3_5")) return;
+  c.norms_hold_one = true;
+  c.linear_conv_kernel_dim = file.integer(p + "ssm.conv_kernel", 1, 64);
+  c.linear_key_head_dim = file.integer(p + "ssm.state_size", 1, kMaxHeadDim);
+  c.linear_num_key_heads = file.integer(p + "ssm.group_count", 1, kMaxSize);
+  c.linear_num_value_heads = file.integer(p + "ssm.time_step_rank", 1, kMaxSize);
+  const std::int64_t inner = file.integer(p + "ssm.inner_size", 1, kMaxSize);
+  if (inner % c.linear_num_value_heads != 0 || c.linear_num_value_heads % c.linear_num_key_heads != 0) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{}ssm.inner_size {}, time_step_rank {} and group_count {} do not divide", p,
+                            inner, c.linear_num_value_heads, c.linear_num_key_heads),
+                file.file());
+  }
+  c.linear_value_head_dim = inner / c.linear_num_value_heads;
+  c.shared_expert_intermediate_size =
+      file.integer_or(p + "expert_shared_feed_forward_length", 0, 0, kMaxSize);
+}
+
 // Shared by Llama's architecture, where it says Mixtral, and those of their own.
 void read_experts(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
   c.num_experts = file.integer_or(p + "expert_count", 0, 0, kMaxExperts);
   if (c.model_type == "llama" && c.num_experts > 0) c.model_type = "mixtral";
   if (c.num_experts == 0) {
-    if (!c.model_type.ends_with("_moe")) return;
+    if (c.model_type.find("_moe") == std::string::npos) return;
     throw Error(ErrorCode::kBadInput, fmt::format("{}expert_count is missing or 0", p), file.file());
   }
   const bool deepseek = c.model_type.starts_with("deepseek");
-  if (c.model_type != "mixtral" && !c.model_type.ends_with("_moe") && !deepseek) {
+  if (c.model_type != "mixtral" && c.model_type.find("_moe") == std::string::npos && !deepseek) {
     throw Error(
         ErrorCode::kNotSupported,
         fmt::format("{}expert_count is {}: experts of this architecture are not supported", p, c.num_experts),
@@ -172,9 +192,9 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) c.sparse_layers.push_back(i >= dense);
 }
 
-// attention.sliding_window_pattern as a list, by layer; empty: it is a number, or not there.
-std::vector<bool> listed_windows(const formats::GgufReader& file, const std::string& key,
-                                 std::int64_t layers) {
+// A list by layer; empty: it is a number, or not there.
+std::vector<bool> listed_layers(const formats::GgufReader& file, const std::string& key,
+                                std::int64_t layers) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return {};
   const auto* list = std::get_if<std::vector<bool>>(&found->second.value);
@@ -186,14 +206,26 @@ std::vector<bool> listed_windows(const formats::GgufReader& file, const std::str
   return *list;
 }
 
+void set_linear_layers(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
+  const std::vector<bool> recurrent =
+      listed_layers(file, p + "attention.recurrent_layers", c.num_hidden_layers);
+  const std::int64_t interval = file.integer_or(p + "full_attention_interval", 4, 1, kMaxLayers);
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const auto layer = static_cast<std::size_t>(i);
+    if (recurrent.empty() ? (i + 1) % interval != 0 : recurrent[layer])
+      c.layer_types[layer] = LayerType::kLinearAttention;
+  }
+}
+
 void read_layers(const formats::GgufReader& file, const std::string& p, ModelConfig& c) {
   const std::string window = p + "attention.sliding_window", pattern = window + "_pattern";
   std::int64_t interval = full_attention_interval(c);
   const std::int64_t unsaid = c.model_type == "gemma2" ? 4096 : 0;  // llama.cpp's defaults
   if (interval > 0) c.sliding_window = file.integer_or(window, unsaid, 0, kMaxContext);
-  const std::vector<bool> listed = listed_windows(file, pattern, c.num_hidden_layers);
+  const std::vector<bool> listed = listed_layers(file, pattern, c.num_hidden_layers);
   if (listed.empty() && interval > 0) interval = file.integer_or(pattern, interval, 1, kMaxLayers + 1);
   set_gguf_layers(c, interval, listed);
+  if (c.model_type.starts_with("qwen3_5")) set_linear_layers(file, p, c);
 }
 
 }  // namespace
@@ -226,7 +258,9 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
                             c.vocab_size, embedding->shape[1], c.vocab_size, c.hidden_size, p),
                 file.file());
   }
-  c.intermediate_size = file.integer(p + "feed_forward_length", 1, kMaxSize);
+  // Where all layers have experts there is no dense size.
+  const bool all_experts = c.model_type == "qwen3_5_moe_text";
+  c.intermediate_size = all_experts ? 1 : file.integer(p + "feed_forward_length", 1, kMaxSize);
   c.num_hidden_layers = file.integer(p + "block_count", 1, kMaxLayers);
   c.num_attention_heads = file.integer(p + "attention.head_count", 1, kMaxSize);
   c.num_key_value_heads =
@@ -246,8 +280,9 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
   c.max_position_embeddings = file.integer(p + "context_length", 1, kMaxContext);
   const std::string eps = p + "attention.layer_norm_rms_epsilon";
   c.rms_norm_eps = number_in(file, eps, file.number(eps), 0, 1);
-  c.rope = read_rope(file, p, c.head_dim, c.model_type == "phi3");
+  c.rope = read_rope(file, p, c.head_dim, c.model_type == "phi3" || c.model_type.starts_with("qwen3_5"));
   read_gemma(file, p, c);
+  read_delta_net(file, p, c);
   read_layers(file, p, c);
 
   c.tie_word_embeddings = file.find("output.weight") == nullptr;

@@ -24,7 +24,7 @@ fs::path data(const std::string& name) {
 }
 
 TEST(Names, EveryWeightOfASpecGoesToGgufAndBack) {
-  for (const char* name : {"llama3_rope", "qwen2", "gemma2", "gemma3", "olmo2", "exaone4"}) {
+  for (const char* name : {"llama3_rope", "qwen2", "gemma2", "gemma3", "olmo2", "exaone4", "qwen3_5"}) {
     const Model m = Model::open(data("arch") / name);
     const std::string& type = m.config().model_type;
     std::set<std::string> seen;

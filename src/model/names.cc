@@ -43,6 +43,22 @@ constexpr std::array<Pair, 25> kInBlock = {{
     {"mlp.shared_experts.down_proj", "ffn_down_shexp"},
 }};
 
+// Gated DeltaNet's, and what differs beside it.
+constexpr std::array<Pair, 12> kQwen35 = {{
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"linear_attn.in_proj_qkv", "attn_qkv"},
+    {"linear_attn.in_proj_z", "attn_gate"},
+    {"linear_attn.in_proj_b", "ssm_beta"},
+    {"linear_attn.in_proj_a", "ssm_alpha"},
+    {"linear_attn.conv1d", "ssm_conv1d"},
+    {"linear_attn.norm", "ssm_norm"},
+    {"linear_attn.out_proj", "ssm_out"},
+    {"mlp.shared_expert.gate_proj", "ffn_gate_shexp"},
+    {"mlp.shared_expert.up_proj", "ffn_up_shexp"},
+    {"mlp.shared_expert.down_proj", "ffn_down_shexp"},
+    {"mlp.shared_expert_gate", "ffn_gate_inp_shexp"},
+}};
+
 // Phi 3's tensors that hold several maps.
 constexpr std::array<Pair, 2> kPhi3 = {{
     {"self_attn.qkv_proj", "attn_qkv"},
@@ -108,6 +124,7 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
     if (has_output_norms(model_type)) pair = find(kOutputNorms, s->stem, from_hf);
     if (model_type == "mixtral") pair = find(kMixtral, s->stem, from_hf);
     if (model_type == "phi3") pair = find(kPhi3, s->stem, from_hf);
+    if (model_type.starts_with("qwen3_5")) pair = find(kQwen35, s->stem, from_hf);
     if (pair == nullptr) pair = find(kInBlock, s->stem, from_hf);
   }
   if (pair == nullptr) return std::nullopt;
@@ -122,35 +139,42 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
   return out;
 }
 
-// The one vector that is neither a weight nor a bias of a map.
-constexpr std::string_view kGgufScoreBias = ".exp_probs_b.bias";
+// Vectors that are neither a weight nor a bias of a map: whole names below a block.
+constexpr std::array<Pair, 4> kVectors = {{
+    {"mlp.e_score_correction_bias", "exp_probs_b.bias"},
+    {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},  // DeepSeek's name of the same
+    {"linear_attn.A_log", "ssm_a"},
+    {"linear_attn.dt_bias", "ssm_dt.bias"},
+}};
 
-std::string_view hf_score_bias(std::string_view model_type) {
-  return model_type.starts_with("deepseek") ? ".mlp.gate.e_score_correction_bias"
-                                            : ".mlp.e_score_correction_bias";
-}
-
-std::optional<std::string> translate_score_bias(std::string_view model_type, std::string_view name,
-                                                bool from_hf) {
-  const std::string_view from = from_hf ? hf_score_bias(model_type) : kGgufScoreBias;
-  const std::string_view to = from_hf ? kGgufScoreBias : hf_score_bias(model_type);
+std::optional<std::string> translate_vector(std::string_view model_type, std::string_view name,
+                                            bool from_hf) {
   const std::string_view prefix = from_hf ? kHfBlock : kGgufBlock;
-  if (!name.ends_with(from) || !name.starts_with(prefix)) return std::nullopt;
-  name.remove_suffix(from.size());
+  if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
-  std::string out(from_hf ? kGgufBlock : kHfBlock);
-  return out.append(name).append(to);
+  const std::size_t end = name.find('.');
+  if (end == 0 || end == std::string_view::npos) return std::nullopt;
+  const std::string_view layer = name.substr(0, end), rest = name.substr(end + 1);
+  if (layer.find_first_not_of("0123456789") != std::string_view::npos) return std::nullopt;
+  for (const Pair& pair : kVectors) {
+    if ((from_hf ? pair.first : pair.second) != rest) continue;
+    const bool deepseek = model_type.starts_with("deepseek");
+    if (pair.second == "exp_probs_b.bias" && pair.first.starts_with("mlp.gate.") != deepseek) continue;
+    std::string out(from_hf ? kGgufBlock : kHfBlock);
+    return out.append(layer).append(".").append(from_hf ? pair.second : pair.first);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<std::string> gguf_name(std::string_view model_type, std::string_view hf_name) {
-  if (auto bias = translate_score_bias(model_type, hf_name, true)) return bias;
+  if (auto vector = translate_vector(model_type, hf_name, true)) return vector;
   return translate(model_type, hf_name, true);
 }
 
 std::optional<std::string> hf_name(std::string_view model_type, std::string_view gguf_name) {
-  if (auto bias = translate_score_bias(model_type, gguf_name, false)) return bias;
+  if (auto vector = translate_vector(model_type, gguf_name, false)) return vector;
   return translate(model_type, gguf_name, false);
 }
 

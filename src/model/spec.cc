@@ -53,8 +53,8 @@ std::string describe(const ModelSpec& spec) {
                     a.rotary_begin, a.rotary_pairs, static_cast<int>(layer.mlp.activation));
     if (layer.delta_net) {
       const DeltaNetSpec& d = *layer.delta_net;
-      out += fmt::format("delta net {}x{} keys {}x{} values fused {}\n", d.key_heads, d.key_dim,
-                         d.value_heads, d.value_dim, d.fused);
+      out += fmt::format("delta net {}x{} keys {}x{} values fused {} {}\n", d.key_heads, d.key_dim,
+                         d.value_heads, d.value_dim, d.fused, d.in_gguf_form);
     }
     out += fmt::format("gated {}\n", a.gated);
     if (!layer.moe) continue;

@@ -79,7 +79,8 @@ struct DeltaNetSpec {
   bool fused =
       false;  // qkv's rows are [q, k, v, z] of one key head after the other, b's [b, a]; z and a are none
   LinearSpec conv;             // (channels, width), the last column being the position's own
-  std::string a_log, dt_bias;  // vectors (value_heads)
+  std::string a_log, dt_bias;  // vectors (value_heads); GGUF holds −e^a_log
+  bool in_gguf_form = false;   // value heads go round the key heads: head h reads key head h mod key_heads
   NormSpec norm;               // of a value head's output
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
 
@@ -242,7 +243,8 @@ std::vector<LinearUse> block_linears(const ModelSpec& spec);
 /// Whether any layer keeps a recurrent state.
 bool is_recurrent(const ModelSpec& spec);
 
-/// Whether every layer is attention and one MLP, each map with a tensor of its own: what can be written today.
+/// Whether every layer is attention and one MLP, each map with a tensor of its own: what can be written
+/// today.
 bool is_plain(const ModelSpec& spec);
 
 /// Multiply-adds of one position through the blocks' linear maps, of experts those that it is sent to:
