@@ -1,6 +1,9 @@
 // wring logits: float32 logits, and the residual stream, as a safetensors file that others can compare.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -46,6 +49,11 @@ void run(const LogitsOptions& o) {
   const engine::StepResult result =
       engine.step({{{sequence, 0, ids, engine::Logits::kAll}}}, o.hidden ? &hidden : nullptr);
 
+  for (std::int64_t i = 0; i < result.logits.count; ++i) {
+    if (std::ranges::all_of(result.logits.row(i), [](float x) { return std::isfinite(x); })) continue;
+    throw Error(ErrorCode::kBadInput, fmt::format("the logits of position {} are not finite numbers", i),
+                o.model, "its weights hold NaN or infinity, or overflow");
+  }
   formats::SafetensorsWriter writer(o.out);
   const std::uint64_t t = ids.size(), vocab = static_cast<std::uint64_t>(m.spec().vocab_size);
   if (o.hidden) {

@@ -33,6 +33,7 @@ class TerminalProgress final : public ProgressSink {
     action.sa_handler = on_signal;
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
+    ::sigaction(SIGHUP, &action, nullptr);
   }
 
   void update(std::string_view task, std::uint64_t done, std::uint64_t total,

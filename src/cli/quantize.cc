@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/open.h"
 #include "engine/model_files.h"
+#include "quantize/gguf_metadata.h"
 #include "quantize/plan.h"
 #include "quantize/recipe.h"
 #include "quantize/write_gguf.h"
@@ -89,15 +90,20 @@ void dry_run(const QuantizeOptions& o, const quantize::QuantPlan& plan) {
 }
 
 // A plan needs no weights: a folder with nothing but config.json is enough.
-model::ModelSpec spec_of(const std::string& path) {
-  if (std::filesystem::is_directory(path)) return model::make_spec(model::read_hf_config(path));
-  return model::Model::open(path).spec();
+quantize::QuantPlan plan_only(const std::string& path, const quantize::Recipe& recipe,
+                              const quantize::PlanOptions& options) {
+  if (!std::filesystem::is_directory(path))
+    return quantize::make_plan(model::Model::open(path).spec(), recipe, options);
+  const model::ModelConfig config = model::read_hf_config(path);
+  quantize::QuantPlan plan = quantize::make_plan(model::make_spec(config), recipe, options);
+  with_context(path, [&] { quantize::refuse_another_computation(config); });
+  return plan;
 }
 
 void run(const QuantizeOptions& o) {
   const quantize::Recipe recipe = quantize::parse_recipe(o.recipe);
   const quantize::PlanOptions options = plan_options(o);
-  if (o.dry_run) return dry_run(o, quantize::make_plan(spec_of(o.model), recipe, options));
+  if (o.dry_run) return dry_run(o, plan_only(o.model, recipe, options));
   if (!o.out.ends_with(".gguf"))
     throw Error(ErrorCode::kUsage, "an output file that ends in .gguf is needed",
                 o.out.empty() ? "--output" : o.out);

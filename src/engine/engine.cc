@@ -67,11 +67,11 @@ void Engine::State::check(const BatchItem& item) {
                                                   model->config().max_position_embeddings));
   }
   for (const model::RopeSpec& rope : model->spec().ropes) {
-    const std::int64_t bound = sequence.longest > 0 ? sequence.longest : rope.long_from;
-    if (!rope.long_inverse_frequencies.empty() && end > bound) {
-      throw Error(ErrorCode::kInternal,
-                  fmt::format("{} positions, but rotary frequencies were chosen for {}", end, bound));
-    }
+    if (rope.long_inverse_frequencies.empty() || sequence.longest > rope.long_from || end <= rope.long_from)
+      continue;
+    throw Error(ErrorCode::kInternal,
+                fmt::format("{} positions, but the rotary frequencies of at most {} were chosen", end,
+                            rope.long_from));
   }
   for (const TokenId id : item.ids) {
     if (id < 0 || id >= model->spec().vocab_size) {

@@ -191,8 +191,30 @@ TEST(Engine, LongropeIsChosenOnceForASequence) {
   EXPECT_EQ(logits(both, 40, 40, 40), logits(longs, 40, 40, 40));
   EXPECT_EQ(logits(both, 40, 40, 7), logits(longs, 40, 40, 40));
   EXPECT_NE(logits(shorts, 40, 40, 40), logits(longs, 40, 40, 40));
-  EXPECT_THROW(logits(both, 0, 33, 33), Error);   // frequencies of short sequences were chosen
-  EXPECT_THROW(logits(both, 39, 40, 40), Error);  // longer than was said
+  EXPECT_THROW(logits(both, 0, 33, 33), Error);  // frequencies of short sequences were chosen
+
+  // A reply that grows past the short context goes on as if all of it had been long.
+  std::vector<TokenId> want(all.begin(), all.begin() + 28);
+  for (int i = 0; i < 10; ++i) {
+    Engine engine(want.size() > 32 ? longs : shorts, {});
+    const SequenceId s = engine.add_sequence(40);
+    want.push_back(argmax(engine.step({{{s, 0, want, Logits::kLast}}}).logits.row(0)));
+  }
+  for (const std::int64_t most : {10, 200}) {
+    Engine engine(both, {});
+    Scheduler scheduler(engine, {});
+    std::vector<TokenId> got(all.begin(), all.begin() + 28);
+    Request q;
+    q.prompt = got;
+    q.max_tokens = most;
+    q.on_token = [&](TokenId id) {
+      got.push_back(id);
+      return got.size() < want.size();
+    };
+    scheduler.submit(std::move(q));
+    scheduler.run(silent_progress());
+    EXPECT_EQ(got, want) << most;
+  }
 }
 
 // Windows, soft caps, layers without positions and norms of every kind in chunks of every size.

@@ -65,7 +65,10 @@ void choose_experts(const model::MoeSpec& spec, std::span<const float> logits, s
     scratch.ranked[e] = ranked > kOut ? ranked : std::numeric_limits<float>::lowest();
   }
   if (spec.groups > spec.groups_per_token) keep_best_groups(spec, scratch);
+  // A number that is none makes the sum none, and so the logits: nothing is dropped in silence.
   float sum = 0;
+  for (const float s : scratch.scores) sum += s * 0.0F;
+  for (const float b : bias) sum += b * 0.0F;
   for (Choice& choice : out) {
     const auto best = std::ranges::max_element(scratch.ranked);
     const auto expert = static_cast<std::size_t>(best - scratch.ranked.begin());
@@ -74,8 +77,7 @@ void choose_experts(const model::MoeSpec& spec, std::span<const float> logits, s
     sum += choice.weight;
   }
   for (Choice& choice : out) {
-    if (spec.normalize) choice.weight /= sum + 1e-20F;
-    choice.weight *= spec.scale;
+    choice.weight = sum == sum ? choice.weight / (spec.normalize ? sum + 1e-20F : 1.0F) * spec.scale : sum;
   }
 }
 

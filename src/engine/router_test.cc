@@ -99,6 +99,7 @@ TEST(Router, NoExpertIsChosenTwiceWhateverTheNumbers) {
         std::set<std::int32_t> chosen;
         for (const Choice& c : choose(spec, std::vector<float>(6, bad), bias)) chosen.insert(c.expert);
         EXPECT_EQ(chosen.size(), 4U) << bad;
+        EXPECT_TRUE(std::isnan(choose(spec, std::vector<float>(6, NAN), bias)[0].weight));
         EXPECT_GE(*chosen.begin(), 0);
         EXPECT_LT(*chosen.rbegin(), 6);
       }

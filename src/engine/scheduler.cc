@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 #include "base/error.h"
@@ -17,7 +18,8 @@ struct Active {
   Sampler sampler;
   std::int64_t done = 0;  // prompt positions computed
   std::int64_t generated = 0;
-  TokenId next = -1;  // generated and not computed yet
+  TokenId next = -1;            // generated and not computed yet
+  std::vector<TokenId> tokens;  // all generated ones
   bool finished = false;
 
   std::int64_t prompt_size() const { return static_cast<std::int64_t>(request.prompt.size()); }
@@ -44,8 +46,11 @@ struct Scheduler::State {
   RequestId next_id = 0;
   std::deque<std::pair<RequestId, Request>> queue;
   std::vector<std::unique_ptr<Active>> active;  // oldest first
+  std::int64_t short_context =
+      0;  // positions after which longrope's other frequencies count; 0: no such model
 
   void admit();
+  void recompute_grown();
   Batch plan(std::vector<Active*>& members) const;
   void deliver(Active& a, const BatchItem& item, const StepResult& result, std::size_t index);
   void take_token(Active& a, TokenId token);
@@ -58,9 +63,23 @@ void Scheduler::State::admit() {
     auto [id, request] = std::move(queue.front());
     queue.pop_front();
     Sampler sampler(request.sampling);
-    const SequenceId sequence =
-        engine->add_sequence(static_cast<std::int64_t>(request.prompt.size()) + request.max_tokens);
+    const SequenceId sequence = engine->add_sequence(static_cast<std::int64_t>(request.prompt.size()));
     active.push_back(std::make_unique<Active>(Active{id, std::move(request), sequence, std::move(sampler)}));
+  }
+}
+
+// A sequence that has grown past the short context is computed again with the frequencies of long ones, as
+// the reference does: what a reply begins with does not depend on how long it may become.
+void Scheduler::State::recompute_grown() {
+  if (short_context == 0) return;
+  for (const auto& a : active) {
+    if (a->prefilling() || a->finished || engine->length(a->sequence) != short_context) continue;
+    engine->remove_sequence(a->sequence);
+    a->sequence = engine->add_sequence(short_context + 1);
+    a->request.prompt.insert(a->request.prompt.end(), a->tokens.begin(), a->tokens.end());
+    a->tokens.clear();
+    a->request.prompt_logits = false;  // they were given
+    a->done = 0;
   }
 }
 
@@ -113,11 +132,17 @@ void Scheduler::State::deliver(Active& a, const BatchItem& item, const StepResul
   if (a.prefilling() || a.finished) return;
   if (a.request.max_tokens == 0) return finish(a, FinishReason::kLength);
   const std::int64_t last_row = item.logits == Logits::kAll ? row + count - 1 : row;
-  take_token(a, a.sampler.sample(result.logits.row(last_row), engine->length(a.sequence)));
+  const std::span<const float> logits = result.logits.row(last_row);
+  if (was_prompt && !std::ranges::all_of(logits, [](float x) { return std::isfinite(x); })) {
+    throw Error(ErrorCode::kBadInput, "the model's logits are not finite numbers",
+                engine->model().path().string(), "its weights hold NaN or infinity, or overflow");
+  }
+  take_token(a, a.sampler.sample(logits, engine->length(a.sequence)));
 }
 
 void Scheduler::State::take_token(Active& a, TokenId token) {
   a.next = token;
+  if (short_context > 0) a.tokens.push_back(token);
   ++a.generated;
   const bool go_on = !a.request.on_token || a.request.on_token(token);
   if (a.finished) return;
@@ -140,7 +165,11 @@ void Scheduler::State::sweep() {
 }
 
 Scheduler::Scheduler(Engine& engine, const SchedulerOptions& options)
-    : state_(std::make_unique<State>(State{&engine, options, 0, {}, {}})) {}
+    : state_(std::make_unique<State>(State{&engine, options, 0, {}, {}, 0})) {
+  for (const model::RopeSpec& rope : engine.model().spec().ropes) {
+    if (!rope.long_inverse_frequencies.empty()) state_->short_context = rope.long_from;
+  }
+}
 
 Scheduler::~Scheduler() {
   for (const auto& a : state_->active) state_->engine->remove_sequence(a->sequence);
@@ -175,6 +204,7 @@ void Scheduler::cancel(RequestId id) {
 bool Scheduler::step(ForwardObserver* observer) {
   state_->sweep();
   state_->admit();
+  state_->recompute_grown();
   std::vector<Active*> members;
   const Batch batch = state_->plan(members);
   if (batch.items.empty()) return false;

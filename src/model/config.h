@@ -73,7 +73,8 @@ struct ModelConfig {
   std::int64_t q_lora_rank = 0, kv_lora_rank = 0, qk_nope_head_dim = 0, qk_rope_head_dim = 0, v_head_dim = 0;
   bool splits_kv_b = false;  // GGUF's form of kv_b_proj: keys and values apart
   RopeParameters rope;
-  std::optional<RopeParameters> local_rope;  // of sliding layers, where they have their own
+  std::optional<RopeParameters> local_rope;   // of sliding layers, where they have their own
+  std::int64_t num_nextn_predict_layers = 0;  // behind the last layer: predict further tokens, not used
   bool nested_text =
       false;  // the text model of a vision-language checkpoint: names begin with model.language_model
   std::vector<std::int32_t>

@@ -65,15 +65,16 @@ void read_experts(const json& config, ModelConfig& c, const std::string& where) 
     c.moe_intermediate_size = c.intermediate_size;
   } else {
     c.moe_intermediate_size = formats::json_int(config, "moe_intermediate_size", 1, kMaxSize, where);
-    if (!c.model_type.starts_with("qwen3_5")) require_field(config, "norm_topk_prob", where);  // always
+    if (!c.model_type.starts_with("qwen3_5")) require_value(config, "norm_topk_prob", where);  // always
   }
   if (c.model_type.starts_with("qwen3_5") || c.model_type == "qwen3_next") {
     c.shared_expert_intermediate_size =
         formats::json_int(config, "shared_expert_intermediate_size", 1, kMaxSize, where);
   }
   if (sigmoid) {
-    for (const char* key : {shared, "routed_scaling_factor"}) require_field(config, key, where);
-    if (!has_value(config, "mlp_layer_types")) require_field(config, "first_k_dense_replace", where);
+    for (const char* key : {shared, "routed_scaling_factor"}) require_value(config, key, where);
+    for (const char* key : {"n_group", "topk_group"}) require_value(config, key, where);
+    if (!has_value(config, "mlp_layer_types")) require_value(config, "first_k_dense_replace", where);
   }
   c.num_shared_experts = formats::json_int_or(config, shared, 0, 0, kMaxExperts, where);
   c.norm_topk_prob = formats::json_bool_or(config, "norm_topk_prob", true, where);

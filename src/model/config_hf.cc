@@ -47,9 +47,9 @@ bool ties_by_default(std::string_view model_type) {
 void require_fields(const json& config, const ModelConfig& c, const std::string& where) {
   if (c.model_type == "llama") return;
   for (const char* key : {"num_key_value_heads", "rms_norm_eps", "max_position_embeddings"})
-    require_field(config, key, where);
+    require_value(config, key, where);
   if (c.model_type.starts_with("gemma") || c.model_type.starts_with("qwen3"))
-    require_field(config, "head_dim", where);
+    require_value(config, "head_dim", where);
 }
 
 // Gemma's configurations have "hidden_activation" and, beside it, a hidden_act of old that is not used.
@@ -154,6 +154,7 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   c.mlp_bias = json_bool_or(config, "mlp_bias", false, where);
   read_gemma(config, c, where);
   read_delta_net(config, c, where);
+  c.num_nextn_predict_layers = json_int_or(config, "num_nextn_predict_layers", 0, 0, kMaxLayers, where);
   read_experts(config, c, where);
   read_layers(config, c, where);
   read_ropes(config, c, where);

@@ -71,7 +71,8 @@ bool is_rotary(const json& config, const ModelConfig& c, std::int64_t layer, con
   if (c.model_type != "smollm3") return true;
   if (has_value(config, "no_rope_layers")) {  // 1: rotary, in spite of its name
     const json& list = list_of_layers(config, "no_rope_layers", c.num_hidden_layers, where);
-    return list[static_cast<std::size_t>(layer)] != 0;
+    return formats::json_int(json{{"no_rope_layers", list[static_cast<std::size_t>(layer)]}},
+                             "no_rope_layers", 0, 1, where) == 1;
   }
   return (layer + 1) % formats::json_int_or(config, "no_rope_layer_interval", 4, 1, kMaxLayers, where) != 0;
 }
@@ -88,6 +89,12 @@ const json& list_of_layers(const json& config, const char* key, std::int64_t lay
                 where);
   }
   return list;
+}
+
+void require_value(const json& config, const char* key, const std::string& where) {
+  require_field(config, key, where);
+  if (has_value(config, key)) return;
+  throw Error(ErrorCode::kBadInput, fmt::format("{} is null", key), where);
 }
 
 void require_field(const json& config, const char* key, const std::string& where) {

@@ -16,6 +16,8 @@ inline bool has_value(const nlohmann::json& object, const char* key) {
 
 /// Errors: kBadInput naming a field that is not there (null is).
 void require_field(const nlohmann::json& object, const char* key, const std::string& where);
+/// The same of one that is not there or null.
+void require_value(const nlohmann::json& object, const char* key, const std::string& where);
 
 /// A list with an entry for each layer. Errors: kBadInput for anything else, naming the number of layers.
 const nlohmann::json& list_of_layers(const nlohmann::json& json, const char* key, std::int64_t layers,

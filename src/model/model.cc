@@ -204,8 +204,10 @@ bool Model::State::is_left_out(const std::string& name) const {
   if (config.model_type == "exaone_moe" || config.model_type.starts_with("qwen3_"))
     return name.starts_with("mtp.");
   // DeepSeek's lies behind the last layer.
-  return config.model_type == "deepseek_v3" &&
-         name.starts_with(fmt::format("model.layers.{}.", config.num_hidden_layers));
+  for (std::int64_t i = 0; i < config.num_nextn_predict_layers; ++i) {
+    if (name.starts_with(fmt::format("model.layers.{}.", config.num_hidden_layers + i))) return true;
+  }
+  return false;
 }
 
 void Model::State::account_for_all() {

@@ -191,6 +191,38 @@ TEST_F(BadConfig, FieldsOutOfRangeAreNamed) {
   }
 }
 
+TEST(Config, WhatATypeNeedsMayNotBeLeftOut) {
+  const fs::path folder = fs::temp_directory_path() / ("wring_config_" + std::to_string(::getpid()));
+  fs::create_directory(folder);
+  const std::vector<std::pair<const char*, std::vector<const char*>>> cases = {
+      {"qwen2", {"num_key_value_heads", "rms_norm_eps", "max_position_embeddings"}},
+      {"gemma2", {"head_dim", "query_pre_attn_scalar"}},
+      {"exaone_moe", {"norm_topk_prob", "routed_scaling_factor", "num_shared_experts", "n_group"}},
+      {"deepseek_v3", {"kv_lora_rank", "topk_group", "n_shared_experts"}},
+      {"qwen3_5", {"linear_num_key_heads", "rms_norm_eps"}}};
+  for (const auto& [name, fields] : cases) {
+    const nlohmann::json whole = nlohmann::json::parse(std::ifstream(data("arch") / name / "config.json"));
+    for (const char* field : fields) {
+      for (const bool null : {true, false}) {
+        nlohmann::json config = whole;
+        if (null) {
+          config[field] = nullptr;
+        } else {
+          config.erase(field);
+        }
+        std::ofstream(folder / "config.json") << config;
+        try {
+          read_hf_config(folder);
+          ADD_FAILURE() << name << ' ' << field << (null ? " null" : " missing") << " accepted";
+        } catch (const Error& e) {
+          EXPECT_NE(std::string(e.what()).find(field), std::string::npos) << e.what();
+        }
+      }
+    }
+  }
+  fs::remove_all(folder);
+}
+
 TEST_F(BadConfig, RopeFieldsAreChecked) {
   using nlohmann::json;
   for (const json& rope :

@@ -103,7 +103,7 @@ void read_longrope(const json& fields, const json& config, const ModelConfig& c,
 RopeParameters read_rope(const json& fields, const json& config, RopeParameters rope, const ModelConfig& c,
                          const std::string& place) {
   if (!fields.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", place);
-  if (c.model_type != "llama" && !has_value(config, "rope_theta")) require_field(fields, "rope_theta", place);
+  if (c.model_type != "llama" && !has_value(config, "rope_theta")) require_value(fields, "rope_theta", place);
   rope.rope_theta = json_number_or(fields, "rope_theta", rope.rope_theta, 1e-3, 1e12, place);
   rope.partial_rotary_factor = read_partial_rotary(fields, rope.partial_rotary_factor, c, place);
   // "type" is what configurations before 2024 call it.
@@ -133,7 +133,7 @@ RopeParameters read_rope(const json& fields, const json& config, RopeParameters 
 void read_ropes(const json& config, ModelConfig& c, const std::string& where) {
   RopeParameters base;
   const bool elsewhere = c.model_type == "llama" || has_value(config, "rope_parameters");
-  if (!elsewhere) require_field(config, "rope_theta", where);
+  if (!elsewhere) require_value(config, "rope_theta", where);
   base.rope_theta = json_number_or(config, "rope_theta", 10000, 1e-3, 1e12, where);
   base.partial_rotary_factor = read_partial_rotary(config, 1, c, where);
   const char* key = has_value(config, "rope_parameters") ? "rope_parameters"

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/error.h"
 #include "base/utf8.h"
 #include "model/arch.h"
+#include "model/gguf_rules.h"
 #include "model/rope.h"
 #include "quantize/gguf_tokenizer.h"
 #include "quantize/plan.h"
@@ -96,6 +98,17 @@ void add_imatrix_source(formats::GgufWriter& writer, const formats::Imatrix& ima
 }
 
 }  // namespace
+
+void refuse_another_computation(const model::ModelConfig& config) {
+  if (model::same_computation(model::make_spec(config), model::make_spec(model::as_gguf_says(config))))
+    return;
+  throw Error(
+      ErrorCode::kNotSupported,
+      fmt::format("GGUF cannot say what this {} model computes: llama.cpp has other layers, scales or rotary "
+                  "positions in its code",
+                  config.model_type),
+      {}, "convert to hf instead");
+}
 
 void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
                        const formats::Imatrix* imatrix, std::vector<std::string>& warnings) {

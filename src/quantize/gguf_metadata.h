@@ -11,6 +11,10 @@
 
 namespace wring::quantize {
 
+/// Metadata cannot say everything that a config.json can, since llama.cpp fixes some of it in its code.
+/// Errors: kNotSupported where what a GGUF says would be another computation than the model's.
+void refuse_another_computation(const model::ModelConfig& config);
+
 /// Adds general.*, the architecture's keys and the tokenizer's to a file mostly of `type`. Of a GGUF source,
 /// names, licence and tokenizer are copied. `imatrix`: null, or what guided the rounding. Errors:
 /// kNotSupported for a tokenizer that GGUF cannot hold (gguf_tokenizer.h). Returns a warning about it, if

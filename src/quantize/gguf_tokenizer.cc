@@ -196,9 +196,15 @@ void add_sentencepiece(formats::GgufWriter& writer, const Json& definition, cons
 
 /// GGUF has no place for what an added token does to the text around it.
 std::optional<std::string> lost_flags(const Json& definition) {
+  const bool normalizes =
+      !text::parse_normalizer(definition.value("normalizer", Json()), "tokenizer.json, normalizer").empty();
   for (const Json& added : definition.value("added_tokens", Json::array())) {
-    for (const char* flag : {"single_word", "lstrip", "rstrip"}) {
-      if (!formats::json_bool_or(added, flag, false, "tokenizer.json, added_tokens")) continue;
+    const std::string where = "tokenizer.json, added_tokens";
+    const bool special = formats::json_bool_or(added, "special", false, where);
+    for (const char* flag : {"single_word", "lstrip", "rstrip", "normalized"}) {
+      const bool is_normalized = std::string_view(flag) == "normalized";
+      if (is_normalized && !normalizes) continue;
+      if (!formats::json_bool_or(added, flag, is_normalized && !special, where)) continue;
       return fmt::format("GGUF cannot hold {} of the added token '{}': texts with it may get other ids", flag,
                          printable(added["content"].get<std::string>()));
     }

@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
-#include "model/gguf_rules.h"
 #include "model/names.h"
 #include "quantize/block_quantizer.h"
 #include "quantize/gguf_metadata.h"
@@ -60,23 +59,10 @@ formats::QuantType main_type(const QuantPlan& plan) {
   return best;
 }
 
-/// Metadata cannot say everything that a config.json can, since llama.cpp fixes some of it in its code: what
-/// will be read from the file must be what the model computes.
-void refuse_another_computation(const model::Model& model) {
-  const model::ModelConfig& config = model.config();
-  if (model::same_computation(model.spec(), model::make_spec(model::as_gguf_says(config)))) return;
-  throw Error(
-      ErrorCode::kNotSupported,
-      fmt::format("GGUF cannot say what this {} model computes: llama.cpp has other layers, scales or rotary "
-                  "positions in its code",
-                  config.model_type),
-      model.path().string(), "convert to hf instead");
-}
-
 void check_arguments(const model::Model& model, const QuantPlan& plan, const formats::Imatrix* imatrix,
                      const fs::path& out) {
   if (!plan.settled) throw Error(ErrorCode::kInternal, "the plan is not settled");
-  refuse_another_computation(model);
+  with_context(model.path().string(), [&] { refuse_another_computation(model.config()); });
   if (out.extension() != ".gguf") {
     throw Error(ErrorCode::kUsage, fmt::format("the output of recipe {} must end in .gguf", plan.recipe),
                 out.string());

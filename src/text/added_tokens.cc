@@ -78,6 +78,7 @@ const AddedToken* AddedTokens::longest_at(std::string_view text, std::size_t at)
 void AddedTokens::split(std::string_view text, Specials specials, const PlainText& plain,
                         const Token& token) const {
   std::size_t done = 0, at = 0;
+  std::size_t blank_until = 0;  // white space seen behind a token: not looked through again
   while (at < text.size() && !sorted_.empty()) {
     const AddedToken* found = longest_at(text, at);
     if (found == nullptr) {
@@ -96,11 +97,13 @@ void AddedTokens::split(std::string_view text, Specials specials, const PlainTex
       }
     }
     if (found->rstrip) {
+      end = std::max(end, blank_until);
       while (end < text.size() && is_white_space(character_at(text, end))) {
         do ++end;
         while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80);
       }
     }
+    if (found->rstrip) blank_until = end;
     if (begin > done) plain(text.substr(done, begin - done));
     token(found->id);
     // As in the reference the search goes on behind the token itself: one made of the blanks just taken is

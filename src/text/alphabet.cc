@@ -53,8 +53,7 @@ void Alphabet::spell_characters(std::string_view word, std::vector<TokenId>& out
     const std::string_view c = rest.substr(0, character_bytes(rest));
     rest.remove_prefix(c.size());
     const auto id = vocabulary_->find(c);
-    const TokenKind kind = id ? vocabulary_->kind(*id) : TokenKind::kAbsent;
-    if (kind == TokenKind::kNormal || kind == TokenKind::kAdded) {
+    if (id && vocabulary_->can_be_made(*id)) {
       if (waiting) out.push_back(*fallbacks_.unk);
       waiting = false;
       out.push_back(*id);

@@ -36,7 +36,7 @@ Bpe::Bpe(const Vocabulary& vocabulary, const Alphabet& alphabet, const std::vect
   Scratch scratch;
   std::vector<TokenId> ids;
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
-    if (vocabulary.kind(id) != TokenKind::kNormal) continue;
+    if (!vocabulary.can_be_made(id)) continue;
     ids.clear();
     try {
       merge_up(vocabulary.word(id), scratch, ids);

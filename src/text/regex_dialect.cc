@@ -66,6 +66,8 @@ class Translator {
     const char c = peek(1);
     if (c == '\0') refuse("\\ at the end");
     at_ += 2;
+    // Outside a class Oniguruma's \\w has these Latin-1 numbers too.
+    const std::string_view latin_numbers = "\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}";
     const std::string_view word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
     switch (c) {
       case 's':
@@ -81,11 +83,11 @@ class Translator {
         out_ += "\\P{Nd}";
         return;
       case 'w':
-        out_ += in_class ? std::string(word) : fmt::format("[{}]", word);
+        out_ += in_class ? std::string(word) : fmt::format("[{}{}]", word, latin_numbers);
         return;
       case 'W':
         if (in_class) refuse("\\W in a class");
-        out_ += fmt::format("[^{}]", word);
+        out_ += fmt::format("[^{}{}]", word, latin_numbers);
         return;
       case 'p':
       case 'P':

@@ -1,5 +1,6 @@
 // SentencePiece-style definitions against the ids of the reference libraries (tests/data/tokenizer/
 // sentencepiece.json, made by make_sentencepiece.py), and the unigram search against every possible cut.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -125,6 +126,29 @@ TEST(SentencePiece, WithoutBytesOrUnknownTokenACharacterIsRefused) {
   const Tokenizer t = Tokenizer::from_hf(folder.path());
   EXPECT_EQ(t.decode(t.encode("the tin", Specials::kPlain)), "the tin");
   EXPECT_THROW(t.encode("the \u03A9", Specials::kPlain), Error);
+}
+
+TEST(SentencePiece, AnAddedTokenIsNoLetterOfTheModel) {
+  json root = definition_of(case_named("llama 2"));
+  const int id = static_cast<int>(root["model"]["vocab"].size());
+  root["added_tokens"].push_back(
+      {{"id", id}, {"content", "\u2603"}, {"normalized", true}, {"special", false}});
+  const testing::Folder folder(root);
+  const Tokenizer t = Tokenizer::from_hf(folder.path());
+  // Normalized it is looked for as "\u2581\u2603"; elsewhere the model spells the character in bytes.
+  EXPECT_THAT(t.encode("\u2603", Specials::kPlain), ::testing::Contains(id));
+  EXPECT_THAT(t.encode("a\u2603", Specials::kPlain), ::testing::Not(::testing::Contains(id)));
+}
+
+TEST(SentencePiece, BlanksBehindATokenAreLookedThroughOnce) {
+  json root = definition_of(case_named("llama 2"));
+  const int id = static_cast<int>(root["model"]["vocab"].size());
+  root["added_tokens"].push_back(
+      {{"id", id}, {"content", " "}, {"rstrip", true}, {"normalized", false}, {"special", false}});
+  const testing::Folder folder(root);
+  const Tokenizer t = Tokenizer::from_hf(folder.path());
+  const std::string blanks(2'000'000, ' ');  // hours if every blank looked through the rest
+  EXPECT_EQ(t.encode("a" + blanks, Specials::kPlain).back(), id);
 }
 
 TEST(SentencePiece, LongRunsComeThrough) {

@@ -113,7 +113,7 @@ void read_added(const Json& list, std::string_view where, TokenizerParts& out) {
       }
       out.vocabulary.set_kind(token.id, kind);
     } else {
-      out.vocabulary.add(token.id, token.text, kind, where);
+      out.vocabulary.add(token.id, token.text, kind, where, false);
     }
     out.added.push_back(std::move(token));
   }

@@ -22,9 +22,8 @@ Unigram::Unigram(const Vocabulary& vocabulary, const Alphabet& alphabet, std::sp
   double lowest = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const auto id = static_cast<TokenId>(i);
-    const TokenKind kind = vocabulary.kind(id);
     lowest = std::min(lowest, scores[i]);
-    if (kind != TokenKind::kNormal && kind != TokenKind::kAdded) continue;
+    if (!vocabulary.can_be_made(id)) continue;
     if (vocabulary.text(id).empty() || byte_of_token(vocabulary.text(id))) continue;
     add(vocabulary.text(id), id, scores[i]);
   }

@@ -47,7 +47,8 @@ std::optional<std::uint8_t> byte_of_token(std::string_view text) {
   return byte;
 }
 
-void Vocabulary::add(std::int64_t id, std::string_view text, TokenKind kind, std::string_view where) {
+void Vocabulary::add(std::int64_t id, std::string_view text, TokenKind kind, std::string_view where,
+                     bool in_model) {
   if (id < 0 || id > kMaxTokenId) {
     throw Error(ErrorCode::kBadInput,
                 fmt::format("token id {} of '{}' is outside [0, {}]", id, printable(text), kMaxTokenId),
@@ -69,6 +70,7 @@ void Vocabulary::add(std::int64_t id, std::string_view text, TokenKind kind, std
   if (index >= entries_.size()) entries_.resize(index + 1);
   entries_[index].text = place->first;
   entries_[index].kind = kind;
+  entries_[index].in_model = in_model;
 }
 
 void Vocabulary::finish(TokenCoding coding, const std::map<TokenId, std::string>& found_as) {
@@ -92,6 +94,12 @@ TokenKind Vocabulary::kind(TokenId id) const {
   return contains(id) ? entries_[static_cast<std::size_t>(id)].kind : TokenKind::kAbsent;
 }
 
+bool Vocabulary::can_be_made(TokenId id) const {
+  const TokenKind k = kind(id);
+  return (k == TokenKind::kNormal || k == TokenKind::kAdded) &&
+         entries_[static_cast<std::size_t>(id)].in_model;
+}
+
 std::string_view Vocabulary::bytes(TokenId id) const {
   if (!contains(id)) return {};
   const Entry& e = entries_[static_cast<std::size_t>(id)];
@@ -106,7 +114,7 @@ std::optional<TokenId> Vocabulary::find(std::string_view text) const {
 
 void Vocabulary::check_scored_lengths(std::string_view where) const {
   for (TokenId id = 0; id < size(); ++id) {
-    if (kind(id) != TokenKind::kNormal && kind(id) != TokenKind::kAdded) continue;
+    if (!can_be_made(id)) continue;
     if (text(id).size() <= kMaxScoredBytes) continue;
     throw Error(ErrorCode::kBadInput,
                 fmt::format("token {} has {} bytes, one that is made by score at most {}", id,

@@ -55,9 +55,11 @@ class Vocabulary {
   Vocabulary(const Vocabulary&) = delete;  // entries_ look into ids_
   Vocabulary& operator=(const Vocabulary&) = delete;
 
+  /// `in_model`: the model itself knows the token, whatever else finds it in a text before.
   /// Errors: kBadInput naming id, text and limit, for an id out of [0, kMaxTokenId] or used twice and for a
   /// text used twice.
-  void add(std::int64_t id, std::string_view text, TokenKind kind, std::string_view where);
+  void add(std::int64_t id, std::string_view text, TokenKind kind, std::string_view where,
+           bool in_model = true);
   /// Changes the kind of a token that is there.
   void set_kind(TokenId id, TokenKind kind) { entries_[static_cast<std::size_t>(id)].kind = kind; }
   /// Call once, after the last add: fills the bytes of every token. `found_as`: tokens that a text holds in
@@ -67,6 +69,9 @@ class Vocabulary {
   TokenId size() const { return static_cast<TokenId>(entries_.size()); }  // highest id + 1
   bool contains(std::int64_t id) const;
   TokenKind kind(TokenId id) const;
+  /// Whether the model may make it from plain text: it knows the token, and it is neither special nor
+  /// padding.
+  bool can_be_made(TokenId id) const;
   std::string_view text(TokenId id) const { return entries_[static_cast<std::size_t>(id)].text; }
   std::string_view bytes(TokenId id) const;
   /// The token as the words of a text hold it.
@@ -82,6 +87,7 @@ class Vocabulary {
     std::size_t bytes_from = 0;  // in bytes_
     std::uint32_t bytes_size = 0;
     TokenKind kind = TokenKind::kAbsent;
+    bool in_model = true;
   };
   struct Hash {
     using is_transparent = void;
