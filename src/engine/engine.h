@@ -45,8 +45,8 @@ class Engine {
   Products products() const;
   ThreadPool& pool();
 
-  /// `longest`: how many positions it may reach, if that is known. Models with two sets of rotary frequencies
-  /// (longrope) choose by it, once for the whole sequence.
+  /// `longest`: how many positions it has at the start, or will have. Models with two sets of rotary
+  /// frequencies (longrope) choose by it, once: without it the sequence ends at the short context.
   SequenceId add_sequence(std::int64_t longest = 0);
   /// Frees the sequence's pages.
   void remove_sequence(SequenceId sequence);

@@ -75,8 +75,8 @@ struct ModelConfig {
   RopeParameters rope;
   std::optional<RopeParameters> local_rope;   // of sliding layers, where they have their own
   std::int64_t num_nextn_predict_layers = 0;  // behind the last layer: predict further tokens, not used
-  bool nested_text =
-      false;  // the text model of a vision-language checkpoint: names begin with model.language_model
+  /// The text model of a vision-language checkpoint: names begin with model.language_model.
+  bool nested_text = false;
   std::vector<std::int32_t>
       eos_token_ids;  // what ends a reply: config.json and generation_config.json together
 };

@@ -13,9 +13,8 @@
 namespace wring::model {
 
 /// Where the input of a linear map is taken: calibration statistics hang there, shared by the maps that read
-/// it. kKept: of
-/// small maps that are never quantized. Observers are not shown those, nor those of experts and latent
-/// attention yet.
+/// it. kKept: of small maps that are never quantized. Observers are not shown those, nor those of experts and
+/// latent attention yet.
 enum class Site { kQkv, kLatent, kO, kGateUp, kDown, kKept, kExpertGateUp, kExpertDown };
 inline constexpr std::size_t kSites = 8;
 
@@ -49,8 +48,7 @@ struct NormSpec {
 struct RopeSpec {
   std::vector<float> inverse_frequencies;  // radians a position
   float magnitude = 1.0F;                  // multiplies cosine and sine
-  /// Instead of the above in sequences that may grow longer than `long_from` positions (longrope); empty:
-  /// none.
+  /// Instead of the above in sequences of more than `long_from` positions (longrope); empty: none.
   std::vector<float> long_inverse_frequencies;
   std::int64_t long_from = 0;
 };
@@ -76,8 +74,8 @@ struct LatentSpec {
 /// softplus(a + dt_bias)) and beta sigmoid(b), normalized per head and multiplied by silu(z).
 struct DeltaNetSpec {
   LinearSpec qkv, z, b, a, out;
-  bool fused =
-      false;  // qkv's rows are [q, k, v, z] of one key head after the other, b's [b, a]; z and a are none
+  /// qkv's rows are [q, k, v, z] of one key head after the other, b's [b, a]; z and a are none.
+  bool fused = false;
   LinearSpec conv;             // (channels, width), the last column being the position's own
   std::string a_log, dt_bias;  // vectors (value_heads); GGUF holds −e^a_log
   bool in_gguf_form = false;   // value heads go round the key heads: head h reads key head h mod key_heads
@@ -126,8 +124,8 @@ struct MoeSpec {
   LinearSpec router;  // (experts, hidden_size)
   RouterScores scores = RouterScores::kSoftmax;
   std::string selection_bias;  // vector (experts) added to scores for the choice alone; empty: none
-  int groups = 1,
-      groups_per_token = 1;  // only experts of the best groups are chosen, by their two best scores
+  /// Only experts of the best groups are chosen; a group counts as its two best scores do.
+  int groups = 1, groups_per_token = 1;
   int per_token = 0;
   bool normalize = true;  // chosen weights are divided by their sum
   float scale = 1.0F;     // of the weights
