@@ -181,8 +181,10 @@ void Engine::commit(SequenceId sequence, std::int64_t n) {
 }
 
 Engine::Memory Engine::memory() const {
-  return {state_->forward.weights_bytes(), state_->forward.streamed_bytes(), state_->cache.used_bytes(),
-          state_->forward.workspace_bytes()};
+  std::uint64_t states = 0;
+  for (const auto& [id, sequence] : state_->sequences) states += sequence.recurrent.bytes();
+  return {state_->forward.weights_bytes(), state_->forward.streamed_bytes(),
+          state_->cache.used_bytes() + states, state_->forward.workspace_bytes()};
 }
 
 }  // namespace wring::engine

@@ -65,7 +65,7 @@ class Engine {
   struct Memory {
     std::uint64_t weights_bytes = 0;   // touched by a step: mapped from the file, or in arenas
     std::uint64_t streamed_bytes = 0;  // the part of them that every step reads whole: all but the embedding
-    std::uint64_t kv_bytes = 0;        // pages in use
+    std::uint64_t kv_bytes = 0;        // pages in use, and recurrent states
     std::uint64_t workspace_bytes = 0;
   };
   Memory memory() const;

@@ -20,6 +20,12 @@ struct RecurrentState {
   std::int64_t position = 0;  // positions that the states have seen
   std::vector<Layer> layers;  // of the recurrent ones, in order
 
+  std::uint64_t bytes() const {
+    std::uint64_t n = 0;
+    for (const Layer& l : layers) n += l.state.size() + l.tail.size() + l.inputs.size() + l.gates.size();
+    return n * sizeof(float);
+  }
+
   RecurrentState() = default;
   explicit RecurrentState(const model::ModelSpec& spec) {
     for (const model::LayerSpec& layer : spec.layers) {
