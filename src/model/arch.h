@@ -60,6 +60,8 @@ ModelSpec make_qwen3_next_spec(const ModelConfig& config);
 /// Mixtures of experts for the MLPs of sparse layers, under "mlp.experts", "mlp.gate" and
 /// "mlp.shared_experts".
 void add_experts(ModelSpec& spec, const ModelConfig& config);
+/// Experts of the sparse layers are scored by sigmoids and chosen with the vector `bias` of the layer added.
+void choose_by_biased_sigmoid(ModelSpec& spec, std::string_view bias);
 /// The norms of queries and keys, each over a head.
 void add_head_norms(ModelSpec& spec, const ModelConfig& config);
 /// Norms on the outputs of both parts, named post_attention_layernorm and post_feedforward_layernorm.

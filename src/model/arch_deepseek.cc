@@ -61,11 +61,7 @@ ModelSpec make_deepseek_v3_spec(const ModelConfig& c) {
   ModelSpec spec = make_llama_spec(c);
   for (std::size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].attention = latent_attention(c, i);
   add_experts(spec, c);
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    if (!spec.layers[i].moe) continue;
-    spec.layers[i].moe->scores = RouterScores::kSigmoid;
-    spec.layers[i].moe->selection_bias = fmt::format("model.layers.{}.mlp.gate.e_score_correction_bias", i);
-  }
+  choose_by_biased_sigmoid(spec, "mlp.gate.e_score_correction_bias");
   return spec;
 }
 

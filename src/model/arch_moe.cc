@@ -66,6 +66,14 @@ ModelSpec make_mixtral_spec(const ModelConfig& c) {
   return spec;
 }
 
+void choose_by_biased_sigmoid(ModelSpec& spec, std::string_view bias) {
+  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
+    if (!spec.layers[i].moe) continue;
+    spec.layers[i].moe->scores = RouterScores::kSigmoid;
+    spec.layers[i].moe->selection_bias = fmt::format("model.layers.{}.{}", i, bias);
+  }
+}
+
 ModelSpec make_qwen3_moe_spec(const ModelConfig& c) {
   ModelSpec spec = make_qwen3_spec(c);
   add_experts(spec, c);
@@ -75,11 +83,7 @@ ModelSpec make_qwen3_moe_spec(const ModelConfig& c) {
 ModelSpec make_exaone_moe_spec(const ModelConfig& c) {
   ModelSpec spec = make_qwen3_spec(c);
   add_experts(spec, c);
-  for (std::size_t i = 0; i < spec.layers.size(); ++i) {
-    if (!spec.layers[i].moe) continue;
-    spec.layers[i].moe->scores = RouterScores::kSigmoid;
-    spec.layers[i].moe->selection_bias = fmt::format("model.layers.{}.mlp.e_score_correction_bias", i);
-  }
+  choose_by_biased_sigmoid(spec, "mlp.e_score_correction_bias");
   return spec;
 }
 

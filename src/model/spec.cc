@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
+#include "base/error.h"
 #include "model/arch.h"
 
 namespace wring::model {
@@ -150,11 +152,15 @@ bool is_recurrent(const ModelSpec& spec) {
   return std::ranges::any_of(spec.layers, [](const LayerSpec& l) { return l.delta_net.has_value(); });
 }
 
-bool is_plain(const ModelSpec& spec) {
-  return std::ranges::all_of(spec.layers, [](const LayerSpec& l) {
+void require_plain(const ModelSpec& spec, std::string message) {
+  const bool plain = std::ranges::all_of(spec.layers, [](const LayerSpec& l) {
     const bool shared = !l.attention.q.stored.name.empty() || !l.mlp.gate.stored.name.empty();
     return !l.moe && !l.delta_net && !l.attention.latent && !shared;
   });
+  if (plain) return;
+  throw Error(ErrorCode::kNotSupported, std::move(message), {},
+              "mixtures of experts, latent attention, recurrent layers, and tensors that hold several maps, "
+              "are read and run only");
 }
 
 }  // namespace wring::model

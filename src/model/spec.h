@@ -81,8 +81,6 @@ struct DeltaNetSpec {
   bool in_gguf_form = false;   // value heads go round the key heads: head h reads key head h mod key_heads
   NormSpec norm;               // of a value head's output
   int key_heads = 0, value_heads = 0, key_dim = 0, value_dim = 0;
-
-  int channels() const { return 2 * key_heads * key_dim + value_heads * value_dim; }
 };
 
 /// Softmax attention with grouped key/value heads.
@@ -235,15 +233,17 @@ struct LinearUse {
   Site site;  // of a block's maps
 };
 
-/// The linear maps of the blocks, in the order of computation: these are what recipes quantize by default.
+/// The linear maps of the blocks, in the order of computation. Recipes quantize all but those of
+/// Site::kKept by default.
 std::vector<LinearUse> block_linears(const ModelSpec& spec);
 
 /// Whether any layer keeps a recurrent state.
 bool is_recurrent(const ModelSpec& spec);
 
-/// Whether every layer is attention and one MLP, each map with a tensor of its own: what can be written
-/// today.
-bool is_plain(const ModelSpec& spec);
+/// Refuses models with a layer that is not attention and one MLP, each map with a tensor of its own: only
+/// those can be calibrated and written today.
+/// Errors: kNotSupported with `message`.
+void require_plain(const ModelSpec& spec, std::string message);
 
 /// Multiply-adds of one position through the blocks' linear maps, of experts those that it is sent to:
 /// attention and head are left out.

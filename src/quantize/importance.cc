@@ -34,13 +34,7 @@ void add_squares(const engine::Rows& inputs, std::size_t begin, std::size_t end,
 
 ImportanceCollector::ImportanceCollector(const model::ModelSpec& spec, ThreadPool& pool)
     : spec_(&spec), pool_(&pool), sums_(spec.layers.size() * model::kSites) {
-  if (!model::is_plain(spec)) {
-    throw Error(ErrorCode::kNotSupported,
-                fmt::format("importance of {} models is not taken yet", spec.model_type), {},
-                "mixtures of experts, latent attention, recurrent layers, and tensors that hold several "
-                "maps, are read "
-                "and run only");
-  }
+  model::require_plain(spec, fmt::format("importance of {} models is not taken yet", spec.model_type));
   for (const model::LinearUse& use : model::block_linears(spec)) {
     Sums& sums = sums_of(use.layer, use.site);
     sums.group.assign(static_cast<std::size_t>(use.linear->columns), 0.0);

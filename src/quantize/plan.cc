@@ -58,13 +58,7 @@ void add_linear(std::vector<PlannedTensor>& out, const model::LinearSpec& linear
 
 /// Every weight of the model, types not chosen yet.
 std::vector<PlannedTensor> tensors_of(const model::ModelSpec& spec) {
-  if (!model::is_plain(spec)) {
-    throw Error(ErrorCode::kNotSupported,
-                fmt::format("writing {} models is not supported yet", spec.model_type), {},
-                "mixtures of experts, latent attention, recurrent layers, and tensors that hold several "
-                "maps, are read "
-                "and run only");
-  }
+  model::require_plain(spec, fmt::format("writing {} models is not supported yet", spec.model_type));
   std::vector<PlannedTensor> out;
   out.push_back(matrix(spec.embedding, TensorRole::kEmbedding, spec.vocab_size, spec.hidden_size, 0));
   const auto add_norm = [&](const model::NormSpec& norm) {
