@@ -32,6 +32,7 @@ ordered_json describe(const engine::ModelFiles& files) {
   out["payload_bytes"] = m.payload_bytes();
   out["bits_per_weight"] = bits_per_weight(m.payload_bytes(), m.parameters());
   out["already_quantized"] = m.is_quantized();
+  if (!m.config().quantization.method.empty()) out["quant_method"] = m.config().quantization.method;
   out["layers"] = m.config().num_hidden_layers;
   out["hidden_size"] = m.config().hidden_size;
   out["vocab_size"] = m.config().vocab_size;
@@ -42,15 +43,15 @@ ordered_json describe(const engine::ModelFiles& files) {
   std::map<std::string, std::pair<int, std::uint64_t>> types;
   ordered_json tensors = ordered_json::array();
   for (const model::Weight& w : m.weights()) {
-    const std::string type(formats::name_of(w.type()));
+    const std::string type = w.type_name();
     auto& [count, bytes] = types[type];
     ++count;
-    bytes += w.data.size();
+    bytes += w.bytes();
     tensors.push_back({{"name", w.name},
                        {"stored_name", w.tensor->name},
                        {"type", type},
                        {"shape", w.shape()},
-                       {"bytes", w.data.size()}});
+                       {"bytes", w.bytes()}});
   }
   for (const auto& [type, use] : types) out["types"][type] = {{"tensors", use.first}, {"bytes", use.second}};
   out["tensors"] = std::move(tensors);

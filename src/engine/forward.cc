@@ -22,6 +22,10 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
   const model::ModelSpec& spec = model.spec();
   embedding_ = &model.weight(spec.embedding + ".weight");
   require_dequantize(*embedding_);
+  if (!spec.positions.empty()) {
+    positions_ = &model.weight(spec.positions + ".weight");
+    require_dequantize(*positions_);
+  }
   std::size_t packed = 0;
   for (const model::LinearUse& use : model::block_linears(spec))
     packed += packed_bytes(model.weight(use.linear->name + ".weight"), mode);
@@ -62,10 +66,11 @@ Forward::Forward(const model::Model& model, ComputeMode mode, KvCache& cache, Th
       // A value's error reaches the residual stream unsmoothed, and the map is small: on the bench model 3 %
       // of the multiply-adds buy two fifths of packed mode's divergence.
       layer.v = linear(l.attention.v, InputForm::kTwoCodes);
+      if (!l.attention.sinks.empty()) layer.sinks = read_vector(model.weight(l.attention.sinks), table);
     }
     layer.o = linear(l.delta_net ? l.delta_net->out : l.attention.o);
     const auto mlp = [&](const model::MlpSpec& m) {
-      return Mlp{linear(m.gate), linear(m.up), linear(m.down)};
+      return Mlp{m.gated() ? linear(m.gate) : Linear{}, linear(m.up), linear(m.down)};
     };
     if (!l.moe) {
       layer.mlp = mlp(l.mlp);
@@ -92,7 +97,9 @@ template <class F>
 void Forward::for_each_linear(F&& f) const {
   for (const Layer& l : layers_) {
     const auto mlp = [&](const Mlp& m) {
-      for (const Linear* part : {&m.gate, &m.up, &m.down}) f(*part);
+      for (const Linear* part : {&m.gate, &m.up, &m.down}) {
+        if (part->exists()) f(*part);
+      }
     };
     if (l.delta_net) {
       for (const Linear* m : {&l.delta_net->qkv, &l.delta_net->b}) f(*m);
@@ -116,7 +123,10 @@ void Forward::for_each_linear(F&& f) const {
 
 Forward::Norm Forward::make_norm(const std::optional<model::NormSpec>& spec) const {
   if (!spec) return {};
-  return {read_vector(model_->weight(spec->name + ".weight"), *kernels_), spec->weight_offset, spec->eps};
+  Norm norm{
+      read_vector(model_->weight(spec->name + ".weight"), *kernels_), {}, spec->weight_offset, spec->eps};
+  if (spec->layer_norm) norm.bias = read_vector(model_->weight(spec->name + ".bias"), *kernels_);
+  return norm;
 }
 
 void Forward::reserve(const RowPlan& plan) {
@@ -168,7 +178,7 @@ void Forward::reserve_attention(const model::AttentionSpec& a, std::size_t rows)
 
 void Forward::reserve_mlp(const model::LayerSpec& layer, std::size_t rows) {
   const auto mlp = [&](const model::MlpSpec& m) {
-    for (RowBuffer* b : {&gate_, &up_}) b->reserve(rows, m.gate.rows);
+    for (RowBuffer* b : {&gate_, &up_}) b->reserve(rows, m.up.rows);
   };
   if (!layer.moe) return mlp(layer.mlp);
   const model::MoeSpec& moe = *layer.moe;
@@ -237,8 +247,11 @@ void Forward::embed(const RowPlan& plan) {
   const std::size_t hidden = z(model_->spec().hidden_size);
   const float scale = model_->spec().embedding_scale;
   for (std::size_t r = 0; r < plan.ids.size(); ++r) {
-    kernels_->dequantize(embedding_->type(), embedding_->row_data(plan.ids[r]), residual_.row(r), hidden);
+    read_row(*embedding_, plan.ids[r], residual_.row(r), *kernels_);
     if (scale != 1.0F) kernels_->scale(residual_.row(r), hidden, scale);
+    if (positions_ == nullptr) continue;
+    read_row(*positions_, plan.positions[r], normed_.row(r), *kernels_);
+    kernels_->add(residual_.row(r), normed_.row(r), hidden);
   }
 }
 
@@ -298,21 +311,39 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
     mix_experts(l, mlp_input, rows);
   } else {
     show_input(model::Site::kGateUp, mlp_input);
-    compute_mlp(l.mlp, l.spec->mlp.activation, mlp_input, rows, update_);
+    compute_mlp(l.mlp, l.spec->mlp, mlp_input, rows, update_);
     show_input(model::Site::kDown, gate_);
   }
   normalize(l.mlp_output_norm, update_, rows, update_);
   add_residual(rows);
 }
 
-void Forward::compute_mlp(const Mlp& mlp, model::Activation activation, const RowBuffer& x, std::int64_t rows,
+void Forward::compute_mlp(const Mlp& mlp, const model::MlpSpec& spec, const RowBuffer& x, std::int64_t rows,
                           RowBuffer& y) {
-  const std::size_t inner = mlp.gate.rows();
-  for (RowBuffer* b : {&gate_, &up_}) b->reshape(static_cast<std::int64_t>(inner));
-  multiply(x, rows, {{&mlp.gate, &gate_}, {&mlp.up, &up_}});
-  const auto gated = activation == model::Activation::kSilu ? kernels_->silu_mul : kernels_->gelu_tanh_mul;
-  for_rows(rows, [&](std::size_t r) { gated(gate_.row(r), up_.row(r), inner); });
+  for (RowBuffer* b : {&gate_, &up_}) b->reshape(spec.up.rows);
+  if (spec.gated()) {
+    multiply(x, rows, {{&mlp.gate, &gate_}, {&mlp.up, &up_}});
+  } else {
+    multiply(x, rows, {{&mlp.up, &gate_}});
+  }
+  activate(spec, rows);
   multiply(gate_, rows, {{&mlp.down, &y}});
+}
+
+void Forward::activate(const model::MlpSpec& spec, std::int64_t rows) {
+  const std::size_t inner = z(spec.up.rows);
+  const kernels::KernelTable& k = *kernels_;
+  for_rows(rows, [&](std::size_t r) {
+    float *gate = gate_.row(r), *up = up_.row(r);
+    switch (spec.activation) {
+      case model::Activation::kSilu:
+        return spec.gated() ? k.silu_mul(gate, up, inner) : k.silu(gate, inner);
+      case model::Activation::kGeluTanh:
+        return spec.gated() ? k.gelu_tanh_mul(gate, up, inner) : k.gelu_tanh(gate, inner);
+      case model::Activation::kClampedSwiglu:
+        return k.clamped_swiglu(gate, up, inner, spec.alpha, spec.limit);
+    }
+  });
 }
 
 void Forward::project_queries(const Layer& l, const RowBuffer& x, std::int64_t rows) {
@@ -412,6 +443,7 @@ void Forward::attend_task(int index, const HeadTask& task, Scratch& scratch) {
   args.scale = a.scale;
   args.softcap = a.softcap;
   args.window = a.window;
+  args.sinks = layers_[z(index)].sinks.empty() ? nullptr : layers_[z(index)].sinks.data() + first_head;
   args.out = attended_.row(row) + first_head * z(a.values());
   args.out_stride = attended_.stride();
   args.scratch = scratch.attention.data();
@@ -422,8 +454,14 @@ void Forward::normalize(const Norm& norm, RowBuffer& x, std::int64_t rows, RowBu
   const std::size_t size = norm.weight.size();
   if (size == 0) return;
   for_rows(rows, [&](std::size_t r) {
-    for (std::size_t i = 0; i < z(x.columns()); i += size)
-      kernels_->rms_norm(x.row(r) + i, norm.weight.data(), norm.offset, size, norm.eps, y.row(r) + i);
+    for (std::size_t i = 0; i < z(x.columns()); i += size) {
+      if (norm.bias.empty()) {
+        kernels_->rms_norm(x.row(r) + i, norm.weight.data(), norm.offset, size, norm.eps, y.row(r) + i);
+      } else {
+        kernels_->layer_norm(x.row(r) + i, norm.weight.data(), norm.bias.data(), size, norm.eps,
+                             y.row(r) + i);
+      }
+    }
   });
 }
 
@@ -506,7 +544,7 @@ std::uint64_t Forward::streamed_bytes() const {
 std::uint64_t Forward::weights_bytes() const {
   // An embedding that is the head too is read in place, packed or not.
   const bool counted = &head_.weight() == embedding_ && !head_.packed();
-  return streamed_bytes() + (counted ? 0 : embedding_->data.size());
+  return streamed_bytes() + (counted ? 0 : embedding_->bytes());
 }
 
 }  // namespace wring::engine

@@ -70,6 +70,7 @@ class Forward {
  private:
   struct Norm {
     std::vector<float> weight;  // empty: there is none
+    std::vector<float> bias;    // of LayerNorm; empty: RMS norm
     float offset = 0, eps = 0;
   };
   struct Mlp {
@@ -89,6 +90,7 @@ class Forward {
     const model::LayerSpec* spec = nullptr;
     Norm mixer_norm, q_norm, k_norm, mixer_output_norm, mlp_norm, mlp_output_norm;
     Linear q, k, v, o;
+    std::vector<float> sinks;           // by head; empty: none
     std::optional<Latent> latent;       // instead of q, k and v
     std::optional<DeltaNet> delta_net;  // instead of attention; o is its output map
     Linear shared_gate;
@@ -158,8 +160,10 @@ class Forward {
   /// The residual as a part reads it: normalized, or as it is.
   const RowBuffer& normalized(const Norm& norm, std::int64_t rows);
   /// y = mlp(x); gate_ and up_ are overwritten.
-  void compute_mlp(const Mlp& mlp, model::Activation activation, const RowBuffer& x, std::int64_t rows,
+  void compute_mlp(const Mlp& mlp, const model::MlpSpec& spec, const RowBuffer& x, std::int64_t rows,
                    RowBuffer& y);
+  /// gate_ = the activation of gate_ and up_.
+  void activate(const model::MlpSpec& spec, std::int64_t rows);
   /// choices_ from router_logits_.
   void route(const Layer& layer, std::int64_t rows);
   /// update_ = the mixture of experts of x.
@@ -192,6 +196,7 @@ class Forward {
 
   PackedArena arena_;
   const model::Weight* embedding_ = nullptr;
+  const model::Weight* positions_ = nullptr;  // learned ones; null: none
   std::vector<Layer> layers_;
   std::vector<int> recurrent_index_;  // by layer: recurrent layers before it
   Norm final_norm_;

@@ -31,14 +31,11 @@ Forward::DeltaNet Forward::make_delta_net(const model::DeltaNetSpec& d) const {
   for (float& rate : net.rates)
     rate = d.in_gguf_form ? -rate : static_cast<float>(portable_exp(static_cast<double>(rate)));
   net.dt_bias = read_vector(model_->weight(d.dt_bias), *kernels_);
-  const model::Weight& conv = model_->weight(d.conv.name + ".weight");
-  require_dequantize(conv);
-  const std::size_t channels = z(conv.rows), width = z(conv.columns);
+  const std::size_t channels = z(d.conv.rows), width = z(d.conv.columns);
+  const std::vector<float> conv = read_matrix(model_->weight(d.conv.name + ".weight"), *kernels_);
   net.conv.resize(channels * width);
-  std::vector<float> row(width);
   for (std::size_t c = 0; c < channels; ++c) {
-    kernels_->dequantize(conv.type(), conv.row_data(static_cast<std::int64_t>(c)), row.data(), width);
-    for (std::size_t j = 0; j < width; ++j) net.conv[j * channels + c] = row[j];
+    for (std::size_t j = 0; j < width; ++j) net.conv[j * channels + c] = conv[c * width + j];
   }
   return net;
 }

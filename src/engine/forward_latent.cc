@@ -5,20 +5,6 @@
 #include "engine/forward.h"
 
 namespace wring::engine {
-namespace {
-
-/// All rows of a weight as float32.
-std::vector<float> read_matrix(const model::Weight& weight, const kernels::KernelTable& table) {
-  require_dequantize(weight);
-  std::vector<float> values(weight.elements());
-  for (std::int64_t r = 0; r < weight.rows; ++r)
-    table.dequantize(weight.type(), weight.row_data(r), values.data() + z(r * weight.columns),
-                     z(weight.columns));
-  return values;
-}
-
-}  // namespace
-
 void Forward::read_latent_maps(const model::AttentionSpec& a, Latent& latent) const {
   const model::LatentSpec& spec = *a.latent;
   const auto weight = [&](const model::LinearSpec& l) -> const model::Weight& {

@@ -32,26 +32,14 @@ std::size_t even_piece(std::size_t rows, std::size_t fit, std::size_t unit, std:
 }
 
 // What matvec reads where it lies.
-bool is_stored_float(formats::QuantType type) {
+bool is_stored_float(const model::Weight& weight) {
   using formats::QuantType;
-  return type == QuantType::kF32 || type == QuantType::kF16 || type == QuantType::kBF16;
+  const QuantType type = weight.type();
+  const bool is_float = type == QuantType::kF32 || type == QuantType::kF16 || type == QuantType::kBF16;
+  return is_float && !weight.coded && weight.paired_head_dim == 0;
 }
 
 }  // namespace
-
-void require_dequantize(const model::Weight& weight) {
-  if (kernels::has_dequantize(weight.type())) return;
-  throw Error(ErrorCode::kNotSupported,
-              fmt::format("type {} cannot be computed with", formats::name_of(weight.type())),
-              fmt::format("{}, tensor {}", weight.tensor->file, weight.tensor->name));
-}
-
-std::vector<float> read_vector(const model::Weight& weight, const kernels::KernelTable& table) {
-  require_dequantize(weight);
-  std::vector<float> values(static_cast<std::size_t>(weight.columns));
-  table.dequantize(weight.type(), weight.data.data(), values.data(), values.size());
-  return values;
-}
 
 void LinearInput::reserve(InputForm form, std::size_t rows, std::size_t columns, int threads) {
   if (form == InputForm::kFloats) {
@@ -120,7 +108,7 @@ void LinearInput::code_twice(const float* row, std::size_t r, float* errors) {
 }
 
 std::size_t packed_bytes(const model::Weight& weight, ComputeMode mode) {
-  if (mode != ComputeMode::kPacked || !kernels::has_packed(weight.type())) return 0;
+  if (mode != ComputeMode::kPacked || weight.coded || !kernels::has_packed(weight.type())) return 0;
   const std::size_t groups =
       (static_cast<std::size_t>(weight.rows) + kernels::kGroupRows - 1) / kernels::kGroupRows;
   const std::size_t bytes =
@@ -135,7 +123,7 @@ Linear::Linear(const model::Model& model, const model::LinearSpec& spec, Compute
     form_ = form;
     arena_ = arena.take(bytes);
   } else if (mode == ComputeMode::kPacked && weight_->type() == formats::QuantType::kBF16 &&
-             table.bf16 != nullptr && columns() % 2 == 0) {
+             !weight_->coded && table.bf16 != nullptr && columns() % 2 == 0) {
     form_ = InputForm::kBf16;
   }
   if (!packed()) require_dequantize(*weight_);
@@ -185,7 +173,7 @@ Products Linear::products() const {
 }
 
 std::size_t Linear::payload_bytes() const {
-  return packed() ? packed_bytes(*weight_, ComputeMode::kPacked) : weight_->data.size();
+  return packed() ? packed_bytes(*weight_, ComputeMode::kPacked) : weight_->bytes();
 }
 
 void Linear::reserve(LinearScratch& scratch, std::size_t input_rows) const {
@@ -239,15 +227,14 @@ void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, 
   const kernels::KernelTable& table = *table_;
   const bool single = x.rows() == 1;
   const std::size_t k = columns(), stride = whole_lines(k), tile = single ? kStreamedRows : table.tile_height;
-  if (single && is_stored_float(weight_->type()) && weight_->paired_head_dim == 0) {
+  if (single && is_stored_float(*weight_)) {
     return table.matvec(weight_->type(), weight_->row_data(static_cast<std::int64_t>(begin)),
                         weight_->row_bytes(), end - begin, x.single(), k, y.row(0) + begin);
   }
   for (std::size_t r = begin; r < end; r += tile) {
     const std::size_t count = std::min(tile, end - r);
     for (std::size_t i = 0; i < count; ++i) {
-      table.dequantize(weight_->type(), weight_->row_data(static_cast<std::int64_t>(r + i)),
-                       scratch.rows.data() + i * stride, k);
+      read_row(*weight_, static_cast<std::int64_t>(r + i), scratch.rows.data() + i * stride, table);
     }
     if (single) {
       table.matvec(formats::QuantType::kF32, scratch.rows.data(), stride * sizeof(float), count, x.single(),

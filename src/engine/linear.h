@@ -14,6 +14,7 @@
 #include "base/thread_pool.h"
 #include "engine/compute_mode.h"
 #include "engine/row_buffer.h"
+#include "engine/weight_rows.h"
 #include "kernels/kernel_table.h"
 #include "model/model.h"
 
@@ -71,12 +72,6 @@ struct LinearScratch {
   std::size_t bytes() const { return rows.bytes() + panel.bytes() + second.bytes(); }
 };
 
-/// Errors: kNotSupported, naming file and tensor, for a type that cannot be made float32.
-void require_dequantize(const model::Weight& weight);
-
-/// The first row of a weight as float32: norms and biases. Errors: as above.
-std::vector<float> read_vector(const model::Weight& weight, const kernels::KernelTable& table);
-
 /// One piece of memory for all packed matrices of a model: rounded up to whole pages once, not for each.
 class PackedArena {
  public:
@@ -105,6 +100,7 @@ class Linear {
   Linear(const model::Model& model, const model::LinearSpec& spec, ComputeMode mode, InputForm form,
          PackedArena& arena, ThreadPool& pool, const kernels::KernelTable& table);
 
+  bool exists() const { return weight_ != nullptr; }  // false: made without a weight
   std::size_t rows() const { return static_cast<std::size_t>(weight_->rows); }
   std::size_t columns() const { return static_cast<std::size_t>(weight_->columns); }
   const model::Weight& weight() const { return *weight_; }

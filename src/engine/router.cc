@@ -25,7 +25,7 @@ void score(model::RouterScores kind, std::span<const float> logits, std::vector<
   }
 }
 
-/// Takes experts outside the best groups out of the ranking. A group counts as its two best do.
+/// Takes experts outside the best groups out of the ranking.
 void keep_best_groups(const model::MoeSpec& spec, RouterScratch& scratch) {
   const std::size_t groups = static_cast<std::size_t>(spec.groups), size = scratch.ranked.size() / groups;
   for (std::size_t g = 0; g < groups; ++g) {
@@ -35,7 +35,7 @@ void keep_best_groups(const model::MoeSpec& spec, RouterScratch& scratch) {
       second = std::max(second, std::min(first, r));
       first = std::max(first, r);
     }
-    scratch.groups[g] = size > 1 ? first + second : first;
+    scratch.groups[g] = size > 1 && spec.group_best > 1 ? first + second : first;
   }
   for (int drop = spec.groups - spec.groups_per_token; drop > 0; --drop) {
     // The last of the worst, so that of equal groups the first stay.

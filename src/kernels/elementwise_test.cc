@@ -49,6 +49,13 @@ TEST(Elementwise, EveryLevelGivesTheReferencesBits) {
     expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) {
       t.rms_norm(a.data(), y.data(), 1.0F, n, 1e-6F, a.data());
     });
+    expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) {
+      t.layer_norm(a.data(), y.data(), wide.data(), n, 1e-5F, a.data());
+    });
+    expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) { t.gelu_tanh(a.data(), n); });
+    expect_same(n, x, [&](const KernelTable& t, std::vector<float>& a) {
+      t.clamped_swiglu(a.data(), wide.data(), n, 1.702F, 0.5F);
+    });
     expect_same(n, wide, [&](const KernelTable& t, std::vector<float>& a) {
       t.rope_half(a.data(), cosine.data(), sine.data(), n);
     });
@@ -73,6 +80,9 @@ TEST(Elementwise, NothingBeyondTheEndIsWritten) {
     level.table->sigmoid_mul(x.data(), y.data(), 13);
     level.table->silu(x.data(), 13);
     level.table->rms_norm(x.data(), y.data(), 0.0F, 13, 1e-6F, x.data());
+    level.table->layer_norm(x.data(), y.data(), y.data(), 13, 1e-6F, x.data());
+    level.table->gelu_tanh(x.data(), 13);
+    level.table->clamped_swiglu(x.data(), y.data(), 13, 1.702F, 7.0F);
     level.table->exp(x.data(), 13);
     level.table->softcap(x.data(), 13, 5.0F);
     for (std::size_t i = 13; i < 21; ++i) EXPECT_EQ(x[i], 7.0F) << level.name;
@@ -152,6 +162,39 @@ TEST(Elementwise, TanhAndSiluAreWithinTheirErrors) {
       const double expected = x / (1 + std::exp(-x));
       ASSERT_NEAR(silu[i], expected, 5e-7 * std::fabs(expected) + 1e-44) << x;
     }
+  }
+}
+
+TEST(Elementwise, LayerNormMeetsTheFormula) {
+  const std::size_t n = 301;
+  auto x = random_values(n, 16, 3.0F);
+  for (float& v : x) v += 2.0F;  // a mean to take off
+  const auto weight = random_values(n, 17, 3.0F), bias = random_values(n, 18);
+  double mean = 0, variance = 0;
+  for (const float v : x) mean += static_cast<double>(v) / n;
+  for (const float v : x) variance += (v - mean) * (v - mean) / n;
+  std::vector<float> y(n);
+  reference().layer_norm(x.data(), weight.data(), bias.data(), n, 1e-5F, y.data());
+  for (std::size_t i = 0; i < n; ++i) {
+    const double scaled = (x[i] - mean) / std::sqrt(variance + 1e-5) * weight[i];
+    EXPECT_NEAR(y[i], scaled + bias[i], 1e-6 * (std::fabs(scaled) + std::fabs(bias[i])) + 1e-6);
+  }
+}
+
+TEST(Elementwise, ClampedSwigluMeetsTheFormulaAndKeepsNan) {
+  const std::vector<float> gates = {-20.0F, -1.0F, 0.5F, 6.9F, 7.5F, 100.0F}, ups = {9.0F, -9.0F, 0.3F};
+  for (const float g : gates) {
+    for (const float u : ups) {
+      float value = g;
+      reference().clamped_swiglu(&value, &u, 1, 1.702F, 7.0F);
+      const double gate = std::min(g, 7.0F), up = std::clamp(u, -7.0F, 7.0F);
+      EXPECT_NEAR(value, gate / (1 + std::exp(-1.702 * gate)) * (up + 1), 1e-5) << g << ' ' << u;
+    }
+  }
+  for (const Level& level : levels()) {
+    std::vector<float> gate = {NAN, 1.0F}, up = {1.0F, NAN};
+    level.table->clamped_swiglu(gate.data(), up.data(), 2, 1.702F, 7.0F);
+    EXPECT_TRUE(std::isnan(gate[0]) && std::isnan(gate[1])) << level.name;
   }
 }
 

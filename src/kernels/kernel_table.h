@@ -133,6 +133,10 @@ struct KernelTable {
   void (*rms_norm)(const float* x, const float* weight, float weight_offset, std::size_t n, float eps,
                    float* y);
 
+  /// y = (x − mean) / sqrt(mean((x − mean)²) + eps) · weight + bias, n values; x may be y.
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, std::size_t n, float eps,
+                     float* y);
+
   /// x[i] += y[i].
   void (*add)(float* x, const float* y, std::size_t n);
 
@@ -148,6 +152,12 @@ struct KernelTable {
   /// gate[i] = gelu(gate[i]) * up[i], gelu(v) = v/2 · (1 + tanh(√(2/π) · (v + 0.044715 v³))): the "tanh"
   /// form.
   void (*gelu_tanh_mul)(float* gate, const float* up, std::size_t n);
+
+  /// x[i] = gelu(x[i]).
+  void (*gelu_tanh)(float* x, std::size_t n);
+
+  /// gate[i] = g · sigmoid(alpha · g) · (u + 1), g = min(gate[i], limit), u = up[i] within ± limit (gpt_oss).
+  void (*clamped_swiglu)(float* gate, const float* up, std::size_t n, float alpha, float limit);
 
   /// x[i] = e^x[i]; results below the smallest normal float32 are 0.
   void (*exp)(float* x, std::size_t n);

@@ -92,19 +92,19 @@ class StudyRun {
   void record_source() {
     if (has("source")) return;
     const model::Model& m = files_.model;
-    std::map<formats::QuantType, std::uint64_t> types;
+    std::map<std::string, std::uint64_t> types;
     std::uint64_t bytes = 0, weights = 0;
     for (const model::LinearUse& use : model::block_linears(m.spec())) {
       const model::Weight& w = m.weight(use.linear->name + ".weight");
-      types[w.type()] += w.elements();
-      bytes += w.data.size();
+      types[w.type_name()] += w.elements();
+      bytes += w.bytes();
       weights += w.elements();
     }
     const auto main = std::ranges::max_element(types, {}, [](const auto& entry) { return entry.second; });
     writer_->append("source", "source",
                     {{"architecture", m.config().model_type},
                      {"parameters", m.parameters()},
-                     {"type", formats::name_of(main->first)},
+                     {"type", main->first},
                      {"file_bytes", m.file_bytes()},
                      {"already_quantized", m.is_quantized()},
                      {"revision", m.revision()},

@@ -31,6 +31,9 @@ constexpr std::array kArchitectures = {
     Architecture{"exaone4", "exaone4", false, make_exaone4_spec},
     Architecture{"exaone_moe", "exaone-moe", false, make_exaone_moe_spec},
     Architecture{"deepseek_v3", "deepseek2", false, make_deepseek_v3_spec},
+    Architecture{"deepseek_v2", "deepseek2", false, make_deepseek_v2_spec},
+    Architecture{"gpt2", "gpt2", false, make_gpt2_spec},
+    Architecture{"gpt_oss", "gpt-oss", false, make_gpt_oss_spec},
 };
 
 NormSpec norm(std::string name, std::int64_t size, const ModelConfig& c) {

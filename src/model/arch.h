@@ -47,8 +47,15 @@ ModelSpec make_qwen3_moe_spec(const ModelConfig& config);
 /// K-EXAONE: sigmoid scores with a bias for the choice, a shared expert, dense layers first.
 ModelSpec make_exaone_moe_spec(const ModelConfig& config);
 
-/// Multi-head latent attention and a mixture of experts.
+/// Multi-head latent attention and a mixture of experts: softmax scores, best groups by their best expert.
+ModelSpec make_deepseek_v2_spec(const ModelConfig& config);
+/// Sigmoid scores with a bias for the choice instead.
 ModelSpec make_deepseek_v3_spec(const ModelConfig& config);
+
+/// LayerNorm, learned positions, one map for queries, keys and values, an MLP without a gate.
+ModelSpec make_gpt2_spec(const ModelConfig& config);
+/// Attention with sinks, and experts of clamped SwiGLU; everything has biases.
+ModelSpec make_gpt_oss_spec(const ModelConfig& config);
 
 /// Gated DeltaNet layers between gated attention; mixtures of experts where the configuration has them.
 ModelSpec make_qwen3_5_spec(const ModelConfig& config);

@@ -1,4 +1,5 @@
-// DeepSeek V3 (arch.h). Source: modeling_deepseek_v3.py of transformers; the form of GGUF's deepseek2.
+// DeepSeek V2 and V3 (arch.h). Source: modeling_deepseek_v2.py and modeling_deepseek_v3.py of transformers;
+// the form of GGUF's deepseek2.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -57,10 +58,21 @@ AttentionSpec latent_attention(const ModelConfig& c, std::size_t layer) {
 
 }  // namespace
 
-ModelSpec make_deepseek_v3_spec(const ModelConfig& c) {
+ModelSpec make_deepseek_v2_spec(const ModelConfig& c) {
   ModelSpec spec = make_llama_spec(c);
   for (std::size_t i = 0; i < spec.layers.size(); ++i) spec.layers[i].attention = latent_attention(c, i);
   add_experts(spec, c);
+  for (LayerSpec& layer : spec.layers) {
+    if (layer.moe) layer.moe->group_best = 1;
+  }
+  return spec;
+}
+
+ModelSpec make_deepseek_v3_spec(const ModelConfig& c) {
+  ModelSpec spec = make_deepseek_v2_spec(c);
+  for (LayerSpec& layer : spec.layers) {
+    if (layer.moe) layer.moe->group_best = 2;
+  }
   choose_by_biased_sigmoid(spec, "mlp.gate.e_score_correction_bias");
   return spec;
 }

@@ -49,7 +49,7 @@ ModelSpec make_llama_spec(const ModelConfig& c) {
   spec.vocab_size = c.vocab_size;
   spec.hidden_size = c.hidden_size;
   const auto eps = static_cast<float>(c.rms_norm_eps);
-  const Activation activation = c.hidden_act == "silu" ? Activation::kSilu : Activation::kGeluTanh;
+  const Activation activation = activation_named(c.hidden_act);
   for (std::size_t i = 0; i < static_cast<std::size_t>(c.num_hidden_layers); ++i) {
     const std::string p = fmt::format("model.layers.{}.", i);
     LayerSpec layer;

@@ -20,7 +20,7 @@ MlpSpec mlp(const std::string& prefix, const MoeNames& names, std::int64_t inner
   m.gate = {fmt::format("{}.{}", prefix, names.gate), inner, c.hidden_size, false, 0, expert};
   m.up = {fmt::format("{}.{}", prefix, names.up), inner, c.hidden_size, false, 0, expert};
   m.down = {fmt::format("{}.{}", prefix, names.down), c.hidden_size, inner, false, 0, expert};
-  m.activation = c.hidden_act == "silu" ? Activation::kSilu : Activation::kGeluTanh;
+  m.activation = activation_named(c.hidden_act);
   return m;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "model/quantization.h"
+
 namespace wring::formats {
 class GgufReader;
 }
@@ -53,11 +55,12 @@ struct ModelConfig {
   std::vector<LayerType> layer_types;  // by layer; empty: all see all positions
   std::vector<bool>
       rotary_layers;  // by layer: false where attention has no positions (NoPE); empty: all have
-  std::int64_t sliding_window = 0;     // positions, the token's own included; 0: none
-  double query_pre_attn_scalar = 0;    // scores are divided by its root; 0: head_dim's
-  double attn_logit_softcapping = 0;   // 0: none
-  double final_logit_softcapping = 0;  // 0: none
-  bool norms_hold_one = false;         // GGUF's form of norms that multiply by 1 + w: the 1 is in the file
+  std::int64_t sliding_window = 0;            // positions, the token's own included; 0: none
+  double query_pre_attn_scalar = 0;           // scores are divided by its root; 0: head_dim's
+  double attn_logit_softcapping = 0;          // 0: none
+  double final_logit_softcapping = 0;         // 0: none
+  double swiglu_alpha = 0, swiglu_limit = 0;  // of gpt_oss' experts
+  bool norms_hold_one = false;  // GGUF's form of norms that multiply by 1 + w: the 1 is in the file
   // Mixtures of experts; num_experts 0: none.
   std::int64_t num_experts = 0, num_experts_per_tok = 0, moe_intermediate_size = 0;
   std::int64_t num_shared_experts = 0;
@@ -77,6 +80,7 @@ struct ModelConfig {
   std::int64_t num_nextn_predict_layers = 0;  // behind the last layer: predict further tokens, not used
   /// The text model of a vision-language checkpoint: names begin with model.language_model.
   bool nested_text = false;
+  QuantizationConfig quantization;
   std::vector<std::int32_t>
       eos_token_ids;  // what ends a reply: config.json and generation_config.json together
 };

@@ -47,9 +47,35 @@ std::vector<bool> read_sparse_layers(const json& config, const ModelConfig& c, c
   return sparse;
 }
 
+void read_gpt_oss_experts(const json& config, ModelConfig& c, const std::string& where) {
+  c.num_experts = formats::json_int(config, "num_local_experts", 1, kMaxExperts, where);
+  const char* chosen = has_value(config, "num_experts_per_tok") ? "num_experts_per_tok" : "experts_per_token";
+  c.num_experts_per_tok = formats::json_int(config, chosen, 1, c.num_experts, where);
+  c.moe_intermediate_size = c.intermediate_size;
+  c.swiglu_alpha = formats::json_number_or(config, "swiglu_alpha", 1.702, 1e-6, 1e6, where);
+  c.swiglu_limit = formats::json_number_or(config, "swiglu_limit", 7, 1e-6, 1e6, where);
+  check_experts(c, where);
+}
+
+/// "greedy" passes over the groups. Whether normalized weights are scaled too, its versions disagree.
+void read_deepseek_v2_method(const json& config, ModelConfig& c, const std::string& where) {
+  require_value(config, "topk_method", where);
+  const std::string method = formats::json_string_or(config, "topk_method", "", where);
+  if (method == "greedy") {
+    c.n_group = c.topk_group = 1;
+  } else if (method != "group_limited_greedy") {
+    throw Error(ErrorCode::kNotSupported, fmt::format("topk_method {} is not supported", printable(method)),
+                where, "supported for deepseek_v2: greedy, group_limited_greedy");
+  }
+  if (!c.norm_topk_prob) return;
+  throw Error(ErrorCode::kNotSupported, "norm_topk_prob true is not supported for deepseek_v2", where,
+              "supported: false");
+}
+
 }  // namespace
 
 void read_experts(const json& config, ModelConfig& c, const std::string& where) {
+  if (c.model_type == "gpt_oss") return read_gpt_oss_experts(config, c, where);
   const bool deepseek = c.model_type.starts_with("deepseek");
   if (c.model_type != "mixtral" && c.model_type.find("_moe") == std::string::npos &&
       c.model_type != "qwen3_next" && !deepseek)
@@ -59,7 +85,7 @@ void read_experts(const json& config, ModelConfig& c, const std::string& where) 
                                                                : "num_experts";
   c.num_experts = formats::json_int(config, count, 1, kMaxExperts, where);
   c.num_experts_per_tok = formats::json_int(config, "num_experts_per_tok", 1, c.num_experts, where);
-  const bool sigmoid = deepseek || c.model_type == "exaone_moe";
+  const bool sigmoid = c.model_type == "deepseek_v3" || c.model_type == "exaone_moe";
   const char* shared = deepseek ? "n_shared_experts" : "num_shared_experts";
   if (c.model_type == "mixtral") {
     c.moe_intermediate_size = c.intermediate_size;
@@ -71,9 +97,11 @@ void read_experts(const json& config, ModelConfig& c, const std::string& where) 
     c.shared_expert_intermediate_size =
         formats::json_int(config, "shared_expert_intermediate_size", 1, kMaxSize, where);
   }
-  if (sigmoid) {
+  if (sigmoid || deepseek) {
     for (const char* key : {shared, "routed_scaling_factor"}) require_value(config, key, where);
-    for (const char* key : {"n_group", "topk_group"}) require_value(config, key, where);
+    if (sigmoid) {
+      for (const char* key : {"n_group", "topk_group"}) require_value(config, key, where);
+    }
     if (!has_value(config, "mlp_layer_types")) require_value(config, "first_k_dense_replace", where);
   }
   c.num_shared_experts = formats::json_int_or(config, shared, 0, 0, kMaxExperts, where);
@@ -82,6 +110,7 @@ void read_experts(const json& config, ModelConfig& c, const std::string& where) 
   c.n_group = formats::json_int_or(config, "n_group", 1, 1, c.num_experts, where);
   c.topk_group = formats::json_int_or(config, "topk_group", c.n_group, 1, c.n_group, where);
   const std::string expected = sigmoid ? "sigmoid" : "softmax";
+  if (c.model_type == "deepseek_v2") read_deepseek_v2_method(config, c, where);
   const std::string method = formats::json_string_or(config, "topk_method", "noaux_tc", where);
   if (sigmoid && method != "noaux_tc") {
     throw Error(ErrorCode::kNotSupported, fmt::format("topk_method {} is not supported", printable(method)),

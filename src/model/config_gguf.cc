@@ -165,7 +165,9 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
     throw Error(ErrorCode::kBadInput, fmt::format("{}expert_count is missing or 0", p), file.file());
   }
   const bool deepseek = c.model_type.starts_with("deepseek");
-  if (c.model_type != "mixtral" && c.model_type.find("_moe") == std::string::npos && !deepseek) {
+  const bool gpt_oss = c.model_type == "gpt_oss";
+  if (gpt_oss) c.swiglu_alpha = 1.702, c.swiglu_limit = 7;  // in llama.cpp's code
+  if (c.model_type != "mixtral" && !gpt_oss && c.model_type.find("_moe") == std::string::npos && !deepseek) {
     throw Error(
         ErrorCode::kNotSupported,
         fmt::format("{}expert_count is {}: experts of this architecture are not supported", p, c.num_experts),
@@ -180,9 +182,11 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
   c.routed_scaling_factor = number_in(file, scale, file.number_or(scale, 1), 1e-6, 1e6);
   c.n_group = file.integer_or(p + "expert_group_count", 1, 1, c.num_experts);
   c.topk_group = file.integer_or(p + "expert_group_used_count", c.n_group, 1, c.n_group);
-  const std::int64_t gating =
-      deepseek || c.model_type == "exaone_moe" ? 2 : 1;  // llama.cpp's softmax and sigmoid
+  // llama.cpp's softmax is 1, its sigmoid 2, and 3 a softmax over the chosen. DeepSeek V2 says nothing, or 1.
+  std::int64_t gating = deepseek ? 1 : c.model_type == "exaone_moe" ? 2 : gpt_oss ? 3 : 1;
   const std::int64_t found = file.integer_or(p + "expert_gating_func", gating, 0, 100);
+  if (deepseek && found == 1) c.model_type = "deepseek_v2";
+  if (deepseek && found == 2) gating = 2;
   if (found != gating) {
     throw Error(ErrorCode::kNotSupported, fmt::format("{}expert_gating_func {} is not supported", p, found),
                 file.file(), fmt::format("supported for {}: {}", c.model_type, gating));
@@ -269,7 +273,7 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
                            p + "attention.key_length"};
   const std::int64_t head_dim = default_head_dim(c, file.has(names.head_dim), names, file.file());
   c.head_dim = file.integer_or(names.head_dim, head_dim, 1, kMaxHeadDim);
-  check_heads(c, names, file.file());
+  if (c.model_type != "gpt2") check_heads(c, names, file.file());
   if (c.model_type.starts_with("deepseek")) {
     read_latent(file, p, c);
   } else if (file.integer_or(p + "attention.value_length", c.head_dim, 1, kMaxHeadDim) != c.head_dim) {
@@ -278,9 +282,13 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
   }
   read_experts(file, p, c);
   c.max_position_embeddings = file.integer(p + "context_length", 1, kMaxContext);
-  const std::string eps = p + "attention.layer_norm_rms_epsilon";
+  const bool gpt2 = c.model_type == "gpt2";
+  const std::string eps = p + (gpt2 ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon");
   c.rms_norm_eps = number_in(file, eps, file.number(eps), 0, 1);
-  c.rope = read_rope(file, p, c.head_dim, c.model_type == "phi3" || c.model_type.starts_with("qwen3_5"));
+  if (gpt2) c.hidden_act = "gelu_pytorch_tanh";
+  if (!gpt2)
+    c.rope = read_rope(file, p, c.head_dim, c.model_type == "phi3" || c.model_type.starts_with("qwen3_5"));
+  if (c.model_type == "gpt_oss") c.rope.truncate = false;  // as published; GGUF does not say it
   read_gemma(file, p, c);
   read_delta_net(file, p, c);
   read_layers(file, p, c);

@@ -50,6 +50,9 @@ void require_fields(const json& config, const ModelConfig& c, const std::string&
     require_value(config, key, where);
   if (c.model_type.starts_with("gemma") || c.model_type.starts_with("qwen3"))
     require_value(config, "head_dim", where);
+  if (c.model_type == "gpt_oss") {
+    for (const char* key : {"head_dim", "attention_bias"}) require_value(config, key, where);
+  }
 }
 
 // Gemma's configurations have "hidden_activation" and, beside it, a hidden_act of old that is not used.
@@ -109,27 +112,9 @@ void read_gemma(const json& config, ModelConfig& c, const std::string& where) {
   c.final_logit_softcapping = cap("final_logit_softcapping");
 }
 
-}  // namespace
-
-ModelConfig read_hf_config(const std::filesystem::path& folder) {
-  const std::filesystem::path path = folder / "config.json";
-  const std::string where = path.string();
-  const json whole = formats::read_json_file(path, std::size_t{16} << 20);
-  if (!whole.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
-  // A vision-language checkpoint keeps its text model's configuration apart.
-  const bool nested = has_value(whole, "text_config");
-  const json& config = nested ? whole.at("text_config") : whole;
-  if (!config.is_object()) throw Error(ErrorCode::kBadInput, "text_config is not an object", where);
-
-  ModelConfig c;
-  c.model_type = json_string_or(config, "model_type", "", where);
-  with_context(where, [&] { return &find_architecture(c.model_type); });
+// All model types but GPT-2.
+void read_transformer(const json& config, ModelConfig& c, const std::string& where) {
   require_fields(config, c, where);
-  c.nested_text = nested;
-  if (has_value(config, "quantization_config") || has_value(whole, "quantization_config")) {
-    throw Error(ErrorCode::kNotSupported, "checkpoints with a quantization_config cannot be read yet",
-                where + ", quantization_config", "use the unquantized checkpoint, or a GGUF file");
-  }
   c.hidden_act = read_activation(config, c.model_type, where);
 
   c.vocab_size = json_int(config, "vocab_size", 1, kMaxSize, where);
@@ -158,6 +143,31 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   read_experts(config, c, where);
   read_layers(config, c, where);
   read_ropes(config, c, where);
+}
+
+}  // namespace
+
+ModelConfig read_hf_config(const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "config.json";
+  const std::string where = path.string();
+  const json whole = formats::read_json_file(path, std::size_t{16} << 20);
+  if (!whole.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
+  // A vision-language checkpoint keeps its text model's configuration apart.
+  const bool nested = has_value(whole, "text_config");
+  const json& config = nested ? whole.at("text_config") : whole;
+  if (!config.is_object()) throw Error(ErrorCode::kBadInput, "text_config is not an object", where);
+
+  ModelConfig c;
+  c.model_type = json_string_or(config, "model_type", "", where);
+  with_context(where, [&] { return &find_architecture(c.model_type); });
+  c.nested_text = nested;
+  const json& holder = has_value(config, "quantization_config") ? config : whole;
+  c.quantization = read_quantization(holder.value("quantization_config", json()), folder, where);
+  if (c.model_type == "gpt2") {
+    read_gpt2(config, c, where);
+  } else {
+    read_transformer(config, c, where);
+  }
 
   add_token_ids(config, "eos_token_id", where, c.eos_token_ids);
   const std::filesystem::path generation = folder / "generation_config.json";

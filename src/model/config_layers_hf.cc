@@ -45,7 +45,7 @@ std::int64_t pattern_length(const json& config, std::int64_t fallback, const std
 bool slides(const json& config, const ModelConfig& c, std::int64_t layer, const std::string& where) {
   const std::string& type = c.model_type;
   if (type == "mistral" || type == "mixtral" || type == "phi3") return true;
-  if (type == "gemma2") return layer % 2 == 0;
+  if (type == "gemma2" || type == "gpt_oss") return layer % 2 == 0;
   if (type == "gemma3_text") return (layer + 1) % pattern_length(config, 6, where) != 0;
   if (type.starts_with("exaone")) return (layer + 1) % pattern_length(config, 4, where) != 0;
   if (type.starts_with("qwen") || type == "smollm3") {
@@ -60,8 +60,8 @@ bool has_windows(const json& config, const ModelConfig& c, const std::string& wh
   if (type.starts_with("qwen") || type == "smollm3") {
     return formats::json_bool_or(config, "use_sliding_window", false, where);
   }
-  return type == "mistral" || type == "mixtral" || type == "phi3" || type.starts_with("exaone") ||
-         type.starts_with("gemma");
+  return type == "mistral" || type == "mixtral" || type == "phi3" || type == "gpt_oss" ||
+         type.starts_with("exaone") || type.starts_with("gemma");
 }
 
 bool is_rotary(const json& config, const ModelConfig& c, std::int64_t layer, const std::string& where) {

@@ -23,6 +23,9 @@ void require_value(const nlohmann::json& object, const char* key, const std::str
 const nlohmann::json& list_of_layers(const nlohmann::json& json, const char* key, std::int64_t layers,
                                      const std::string& where);
 
+/// Fills the sizes of a GPT-2. Errors: kBadInput and kNotSupported naming a field and its value.
+void read_gpt2(const nlohmann::json& json, ModelConfig& config, const std::string& where);
+
 /// Fills layer_types, rotary_layers and sliding_window for config.num_hidden_layers layers: from the lists of
 /// today's files, or by the rules of the model type where a file has none. Errors: kBadInput for a list of
 /// another length; kNotSupported naming a type of layer.

@@ -3,7 +3,7 @@
 namespace wring::model {
 
 std::int64_t full_attention_interval(const ModelConfig& c) {
-  if (c.model_type == "gemma2") return 2;
+  if (c.model_type == "gemma2" || c.model_type == "gpt_oss") return 2;
   if (c.model_type == "gemma3_text") return 6;
   if (c.model_type.starts_with("exaone")) return 4;
   if (c.model_type == "phi3") return c.num_hidden_layers + 1;  // none does

@@ -73,6 +73,26 @@ constexpr std::array<Pair, 4> kMixtral = {{
     {"block_sparse_moe.experts.w2", "ffn_down_exps"},
 }};
 
+// GPT-2's own names; outside of blocks and in them.
+constexpr std::array<Pair, 3> kGpt2Global = {{
+    {"transformer.wte", "token_embd"},
+    {"transformer.wpe", "position_embd"},
+    {"transformer.ln_f", "output_norm"},
+}};
+constexpr std::array<Pair, 6> kGpt2 = {{
+    {"ln_1", "attn_norm"},
+    {"attn.c_attn", "attn_qkv"},
+    {"attn.c_proj", "attn_output"},
+    {"ln_2", "ffn_norm"},
+    {"mlp.c_fc", "ffn_up"},
+    {"mlp.c_proj", "ffn_down"},
+}};
+
+constexpr std::array<Pair, 2> kGptOss = {{
+    {"post_attention_layernorm", "post_attention_norm"},
+    {"mlp.router", "ffn_gate_inp"},
+}};
+
 // Before the above, where norms stand on what a part adds.
 constexpr std::array<Pair, 3> kOutputNorms = {{
     {"post_attention_layernorm", "post_attention_norm"},
@@ -84,20 +104,24 @@ bool has_output_norms(std::string_view model_type) {
   return model_type.starts_with("gemma") || model_type == "olmo2" || model_type == "exaone4";
 }
 
-constexpr std::string_view kHfBlock = "model.layers.";
 constexpr std::string_view kGgufBlock = "blk.";
+
+std::string_view block_prefix(std::string_view model_type, bool hf) {
+  if (!hf) return kGgufBlock;
+  return model_type == "gpt2" ? "transformer.h." : "model.layers.";
+}
 
 struct Split {
   std::string_view layer, stem, suffix;  // "3", "mlp.down_proj", ".weight"; layer empty outside blocks
 };
 
-std::optional<Split> split(std::string_view name, std::string_view block_prefix) {
+std::optional<Split> split(std::string_view name, std::string_view prefix) {
   const std::size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
   Split s{{}, name.substr(0, dot), name.substr(dot)};
   if (s.suffix != ".weight" && s.suffix != ".bias") return std::nullopt;
-  if (!s.stem.starts_with(block_prefix)) return s;
-  s.stem.remove_prefix(block_prefix.size());
+  if (!s.stem.starts_with(prefix)) return s;
+  s.stem.remove_prefix(prefix.size());
   const std::size_t end = s.stem.find('.');
   if (end == 0 || end == std::string_view::npos) return std::nullopt;
   s.layer = s.stem.substr(0, end);
@@ -115,14 +139,17 @@ const Pair* find(const std::array<Pair, N>& table, std::string_view stem, bool b
 }
 
 std::optional<std::string> translate(std::string_view model_type, std::string_view name, bool from_hf) {
-  const std::optional<Split> s = split(name, from_hf ? kHfBlock : kGgufBlock);
+  const std::optional<Split> s = split(name, block_prefix(model_type, from_hf));
   if (!s) return std::nullopt;
   const Pair* pair = nullptr;
   if (s->layer.empty()) {
-    pair = find(kGlobal, s->stem, from_hf);
+    if (model_type == "gpt2") pair = find(kGpt2Global, s->stem, from_hf);
+    if (pair == nullptr) pair = find(kGlobal, s->stem, from_hf);
   } else {
     if (has_output_norms(model_type)) pair = find(kOutputNorms, s->stem, from_hf);
     if (model_type == "mixtral") pair = find(kMixtral, s->stem, from_hf);
+    if (model_type == "gpt2") pair = find(kGpt2, s->stem, from_hf);
+    if (model_type == "gpt_oss") pair = find(kGptOss, s->stem, from_hf);
     if (model_type == "phi3") pair = find(kPhi3, s->stem, from_hf);
     if (model_type.starts_with("qwen3_5")) pair = find(kQwen35, s->stem, from_hf);
     if (pair == nullptr) pair = find(kInBlock, s->stem, from_hf);
@@ -130,7 +157,7 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
   if (pair == nullptr) return std::nullopt;
   std::string out;
   if (!s->layer.empty()) {
-    out += from_hf ? kGgufBlock : kHfBlock;
+    out += block_prefix(model_type, !from_hf);
     out += s->layer;
     out += '.';
   }
@@ -140,7 +167,8 @@ std::optional<std::string> translate(std::string_view model_type, std::string_vi
 }
 
 // Vectors that are neither a weight nor a bias of a map: whole names below a block.
-constexpr std::array<Pair, 4> kVectors = {{
+constexpr std::array<Pair, 5> kVectors = {{
+    {"self_attn.sinks", "attn_sinks.weight"},
     {"mlp.e_score_correction_bias", "exp_probs_b.bias"},
     {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},  // DeepSeek's name of the same
     {"linear_attn.A_log", "ssm_a"},
@@ -149,7 +177,7 @@ constexpr std::array<Pair, 4> kVectors = {{
 
 std::optional<std::string> translate_vector(std::string_view model_type, std::string_view name,
                                             bool from_hf) {
-  const std::string_view prefix = from_hf ? kHfBlock : kGgufBlock;
+  const std::string_view prefix = block_prefix(model_type, from_hf);
   if (!name.starts_with(prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
   const std::size_t end = name.find('.');
@@ -160,7 +188,7 @@ std::optional<std::string> translate_vector(std::string_view model_type, std::st
     if ((from_hf ? pair.first : pair.second) != rest) continue;
     const bool deepseek = model_type.starts_with("deepseek");
     if (pair.second == "exp_probs_b.bias" && pair.first.starts_with("mlp.gate.") != deepseek) continue;
-    std::string out(from_hf ? kGgufBlock : kHfBlock);
+    std::string out(block_prefix(model_type, !from_hf));
     return out.append(layer).append(".").append(from_hf ? pair.second : pair.first);
   }
   return std::nullopt;

@@ -11,6 +11,10 @@
 
 namespace wring::model {
 
+Activation activation_named(std::string_view hidden_act) {
+  return hidden_act == "silu" ? Activation::kSilu : Activation::kGeluTanh;
+}
+
 StateSpec state_of(const LayerSpec& layer) {
   const AttentionSpec& a = layer.attention;
   StateSpec state;
@@ -41,7 +45,8 @@ std::string describe(const ModelSpec& spec) {
   std::string out = fmt::format("{} embedding {} scale {} cap {}\n", spec.model_type, spec.embedding,
                                 spec.embedding_scale, spec.logit_softcap);
   const auto norm = [&](const NormSpec& n) {
-    out += fmt::format("norm {} {} eps {} offset {}\n", n.name, n.size, n.eps, n.weight_offset);
+    out += fmt::format("norm {} {} eps {} offset {}{}\n", n.name, n.size, n.eps, n.weight_offset,
+                       n.layer_norm ? " layer norm" : "");
   };
   const auto map = [&](const LinearSpec& l) {
     out += fmt::format("map {} {}x{} bias {}\n", l.name, l.rows, l.columns, l.bias);
@@ -59,14 +64,19 @@ std::string describe(const ModelSpec& spec) {
                          d.value_heads, d.value_dim, d.fused, d.in_gguf_form);
     }
     out += fmt::format("gated {}\n", a.gated);
+    if (!a.sinks.empty()) out += fmt::format("sinks {}\n", a.sinks);
     if (!layer.moe) continue;
     const MoeSpec& m = *layer.moe;
     out += fmt::format("experts {} of {} scores {} bias {} groups {}/{} normalize {} scale {}\n", m.per_token,
                        m.experts.size(), static_cast<int>(m.scores), m.selection_bias, m.groups_per_token,
                        m.groups, m.normalize, m.scale);
+    if (m.group_best != 2) out += fmt::format("best of a group {}\n", m.group_best);
     out += fmt::format("activations {} shared {}\n", static_cast<int>(m.experts.front().activation),
                        m.shared ? static_cast<int>(m.shared->activation) : -1);
+    if (const MlpSpec& e = m.experts.front(); e.limit > 0)
+      out += fmt::format("alpha {} limit {}\n", e.alpha, e.limit);
   }
+  if (!spec.positions.empty()) out += fmt::format("positions {}\n", spec.max_positions);
   norm(spec.final_norm);
   map(spec.head);
   for (const RopeSpec& rope : spec.ropes) {

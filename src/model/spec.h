@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/config.h"
@@ -18,10 +19,10 @@ namespace wring::model {
 enum class Site { kQkv, kLatent, kO, kGateUp, kDown, kKept, kExpertGateUp, kExpertDown };
 inline constexpr std::size_t kSites = 8;
 
-/// Rows of a tensor that holds several maps one after the other.
+/// Rows of a tensor that holds several maps: `first`, `first + stride`, … of `total`.
 struct StoredRows {
   std::string name;  // of the tensor; empty: the map has one of its own
-  std::int64_t first = 0, total = 0;
+  std::int64_t first = 0, total = 0, stride = 1;
 };
 
 /// A linear map y = W x (+ bias), W (rows, columns). Names are Hugging Face's, without ".weight".
@@ -33,15 +34,17 @@ struct LinearSpec {
   int rotary_head_dim = 0;  // > 0: rows are rotary heads of this size (GGUF files order their rows in pairs)
   int expert = -1;          // ≥ 0: the map of this expert, which may lie in one tensor with all others'
   StoredRows stored;
+  bool transposed = false;   // Hugging Face's tensor is (columns, rows)
   std::int64_t stacked = 0;  // > 0: the tensor has three dimensions, this many matrices one after the other
 };
 
-/// y = x · (weight + weight_offset) / rms(x).
+/// y = x · (weight + weight_offset) / rms(x), or LayerNorm.
 struct NormSpec {
   std::string name;  // without ".weight"
   std::int64_t size = 0;
   float eps = 0;
   float weight_offset = 0;
+  bool layer_norm = false;  // y = (x − mean(x)) · weight / deviation(x) + bias; weight_offset is 0
 };
 
 /// Rotary positions: of the first 2n values of a head, n frequencies, value i is rotated with value i + n.
@@ -100,17 +103,25 @@ struct AttentionSpec {
   int rotary_begin = 0;              // the first value of a head that is rotated
   bool rotary_pairs = false;         // value 2i is rotated with value 2i + 1
   std::optional<LatentSpec> latent;  // then q, k and v are none
+  std::string sinks;   // vector (num_heads): one more logit a head, which attends to nothing; empty: none
   bool gated = false;  // q's rows are [query | gate] a head: outputs are multiplied by sigmoid(gate)
 
   int values() const { return value_dim > 0 ? value_dim : head_dim; }
 };
 
-enum class Activation { kSilu, kGeluTanh };
+enum class Activation { kSilu, kGeluTanh, kClampedSwiglu };
 
-/// down(activation(gate x) * up x).
+/// The activation of the configuration's name: silu, or a form of GELU by tanh.
+Activation activation_named(std::string_view hidden_act);
+
+/// down(activation(gate x) * up x), without a gate down(activation(up x)). kClampedSwiglu (gpt_oss): of
+/// g = min(gate x, limit) and u = up x within ± limit, g · sigmoid(alpha · g) · (u + 1).
 struct MlpSpec {
   LinearSpec gate, up, down;
   Activation activation = Activation::kSilu;
+  float alpha = 0, limit = 0;  // of kClampedSwiglu
+
+  bool gated() const { return !gate.name.empty(); }
 };
 
 /// How a router's logits become weights of experts.
@@ -122,8 +133,8 @@ struct MoeSpec {
   LinearSpec router;  // (experts, hidden_size)
   RouterScores scores = RouterScores::kSoftmax;
   std::string selection_bias;  // vector (experts) added to scores for the choice alone; empty: none
-  /// Only experts of the best groups are chosen; a group counts as its two best scores do.
-  int groups = 1, groups_per_token = 1;
+  /// Only experts of the best groups are chosen; a group counts as its `group_best` best scores, 1 or 2, do.
+  int groups = 1, groups_per_token = 1, group_best = 2;
   int per_token = 0;
   bool normalize = true;  // chosen weights are divided by their sum
   float scale = 1.0F;     // of the weights
@@ -179,7 +190,7 @@ void for_each_part(const LayerSpec& layer, Norm&& norm, Map&& map) {
   optional_norm(layer.mixer_output_norm);
   optional_norm(layer.mlp_norm);
   const auto mlp = [&](const MlpSpec& m, Site gate_up, Site down) {
-    map(m.gate, gate_up);
+    if (m.gated()) map(m.gate, gate_up);
     map(m.up, gate_up);
     map(m.down, down);
   };
@@ -205,6 +216,8 @@ struct ModelSpec {
   std::string model_type;  // whose tensor names are meant (names.h)
   std::string embedding;   // name without ".weight": (vocab_size, hidden_size)
   float embedding_scale = 1.0F;
+  std::string positions;  // learned, added to the embedding: (max_positions, hidden_size); empty: none
+  std::int64_t max_positions = 0;
   std::int64_t vocab_size = 0;
   std::int64_t hidden_size = 0;
   std::vector<LayerSpec> layers;

@@ -7,6 +7,10 @@ std::int64_t paired_row(std::int64_t row, int head_dim) {
   return head * head_dim + (within < half ? 2 * within : 2 * (within - half) + 1);
 }
 
+std::string Weight::type_name() const {
+  return scheme.empty() ? std::string(formats::name_of(type())) : scheme;
+}
+
 std::vector<std::uint64_t> Weight::shape() const {
   const auto n = static_cast<std::uint64_t>(columns);
   if (vector) return {n};

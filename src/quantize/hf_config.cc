@@ -102,7 +102,9 @@ std::string_view torch_dtype(formats::QuantType type) {
 Json hf_config(const model::Model& model, formats::QuantType type) {
   Json config =
       model.gguf() != nullptr ? config_of_gguf(model) : formats::read_json_file(model.path() / "config.json");
-  config.erase("dtype");  // the newer name of torch_dtype
+  config.erase("dtype");                // the newer name of torch_dtype
+  config.erase("quantization_config");  // what is written is plain
+  if (config.contains("text_config")) config["text_config"].erase("quantization_config");
   config["torch_dtype"] = torch_dtype(type);
   return config;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "engine/weight_rows.h"
 #include "kernels/kernel_table.h"
 #include "quantize/block_quantizer.h"
 
@@ -24,18 +25,11 @@ std::size_t to_size(std::int64_t n) {
   return static_cast<std::size_t>(n);
 }
 
-void check_readable(const Weight& weight) {
-  if (kernels::has_dequantize(weight.type())) return;
-  throw Error(ErrorCode::kNotSupported,
-              fmt::format("type {} cannot be read", formats::name_of(weight.type())),
-              fmt::format("{}, tensor {}", weight.tensor->file, weight.tensor->name));
-}
-
 /// A row of the weight in our order; of a rotary vector, its elements.
 void read_row(const model::Model& model, const PlannedTensor& planned, const Weight& weight, std::size_t row,
               float* out) {
   const std::size_t columns = to_size(weight.columns);
-  kernels::kernels().dequantize(weight.type(), weight.row_data(static_cast<std::int64_t>(row)), out, columns);
+  engine::read_row(weight, static_cast<std::int64_t>(row), out, kernels::kernels());
   if (planned.role != TensorRole::kVector || planned.rotary_head_dim == 0 || model.gguf() == nullptr) return;
   const std::vector<float> stored(out, out + columns);
   for (std::size_t i = 0; i < columns; ++i) {
@@ -60,7 +54,7 @@ constexpr std::uint32_t kInfinityBits = 0x7F800000U;
   while (std::isfinite(values[column])) ++column;
   std::string at =
       weight.rows > 1 ? fmt::format("row {}, column {}", row, column) : fmt::format("index {}", column);
-  const std::uint32_t block_size = formats::info_of(weight.type()).block_size;
+  const std::uint32_t block_size = weight.coded ? 1 : formats::info_of(weight.type()).block_size;
   if (block_size > 1) at += fmt::format(" (block {})", (row * values.size() + column) / block_size);
   throw Error(ErrorCode::kBadInput, fmt::format("{} at {}: a weight must be finite", values[column], at),
               fmt::format("{}, tensor {}", weight.tensor->file, weight.tensor->name));
@@ -68,7 +62,7 @@ constexpr std::uint32_t kInfinityBits = 0x7F800000U;
 
 float largest_magnitude_of(const model::Model& model, const PlannedTensor& planned, ThreadPool& pool) {
   const Weight& weight = model.weight(planned.name);
-  check_readable(weight);
+  engine::require_dequantize(weight);
   const std::size_t rows = to_size(weight.rows), columns = to_size(weight.columns);
   std::vector<std::uint32_t> by_row(rows);
   std::vector<std::vector<float>> buffers(to_size(pool.threads()), std::vector<float>(columns));
@@ -137,7 +131,7 @@ TensorReport stream_tensor(const model::Model& model, const PlannedTensor& plann
                            std::span<const float> importance, bool gguf_form, ThreadPool& pool,
                            const ByteSink& sink, ProgressSink& progress) {
   const Weight& weight = model.weight(planned.name);
-  check_readable(weight);
+  engine::require_dequantize(weight);
   const std::size_t rows = to_size(weight.rows), columns = to_size(weight.columns);
   const RowQuantizer quantizer(planned.used, columns, importance);
   const bool reorder = gguf_form && planned.rotary_head_dim > 0;

@@ -13,6 +13,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/floats.h"
+#include "engine/weight_rows.h"
 #include "formats/safetensors.h"
 #include "kernels/kernel_table.h"
 #include "model/model.h"
@@ -88,13 +89,7 @@ inline void write_small_llama(const std::filesystem::path& folder, const Change&
 
 /// All values of a weight in Hugging Face's order.
 inline std::vector<float> values_of(const model::Model& model, const std::string& name) {
-  const model::Weight& w = model.weight(name);
-  std::vector<float> out(static_cast<std::size_t>(w.rows * w.columns));
-  for (std::int64_t r = 0; r < w.rows; ++r) {
-    kernels::kernels().dequantize(w.type(), w.row_data(r), out.data() + r * w.columns,
-                                  static_cast<std::size_t>(w.columns));
-  }
-  return out;
+  return engine::read_matrix(model.weight(name), kernels::kernels());
 }
 
 /// The error that `f` throws; a test failure and an internal error if it throws none.

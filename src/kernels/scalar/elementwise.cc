@@ -43,6 +43,16 @@ void rms_norm(const float* x, const float* weight, float weight_offset, std::siz
   for (std::size_t i = 0; i < n; ++i) y[i] = x[i] * scale * (weight[i] + weight_offset);
 }
 
+void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n, float eps, float* y) {
+  float sums[16] = {};
+  for (std::size_t i = 0; i < n; ++i) sums[i % 16] += x[i];
+  const float mean = tree_sum(sums) / static_cast<float>(n);
+  float squares[16] = {};
+  for (std::size_t i = 0; i < n; ++i) squares[i % 16] = std::fma(x[i] - mean, x[i] - mean, squares[i % 16]);
+  const float scale = 1.0F / std::sqrt(tree_sum(squares) / static_cast<float>(n) + eps);
+  for (std::size_t i = 0; i < n; ++i) y[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+}
+
 void add(float* x, const float* y, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) x[i] += y[i];
 }
@@ -72,6 +82,22 @@ void gelu_tanh_mul(float* gate, const float* up, std::size_t n) {
     const float v = gate[i];
     const float inner = kGeluSlope * (v + kGeluCubic * (v * v * v));
     gate[i] = 0.5F * v * (1.0F + tanh_f32(inner)) * up[i];
+  }
+}
+
+void gelu_tanh(float* x, std::size_t n) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const float v = x[i];
+    x[i] = 0.5F * v * (1.0F + tanh_f32(kGeluSlope * (v + kGeluCubic * (v * v * v))));
+  }
+}
+
+void clamped_swiglu(float* gate, const float* up, std::size_t n, float alpha, float limit) {
+  for (std::size_t i = 0; i < n; ++i) {
+    const float g = limit < gate[i] ? limit : gate[i];  // NaN stays
+    const float below = limit < up[i] ? limit : up[i];
+    const float u = -limit > below ? -limit : below;
+    gate[i] = g * (1.0F / (1.0F + exp_f32(-(alpha * g)))) * (u + 1.0F);
   }
 }
 

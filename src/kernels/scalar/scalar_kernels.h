@@ -16,6 +16,7 @@ void quantize_row(const float* x, const QuantizedRows& out, std::size_t token);
 void packed_matmul(formats::QuantType type, const std::byte* groups, std::size_t rows, const QuantizedRows& x,
                    std::size_t tokens, float* y, std::size_t y_stride);
 void rms_norm(const float* x, const float* weight, float weight_offset, std::size_t n, float eps, float* y);
+void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n, float eps, float* y);
 void add(float* x, const float* y, std::size_t n);
 void scale(float* x, std::size_t n, float factor);
 void sigmoid_mul(float* x, const float* gate, std::size_t n);
@@ -23,6 +24,8 @@ void delta_rule(const DeltaRuleArgs& args);
 void silu(float* x, std::size_t n);
 void silu_mul(float* gate, const float* up, std::size_t n);
 void gelu_tanh_mul(float* gate, const float* up, std::size_t n);
+void gelu_tanh(float* x, std::size_t n);
+void clamped_swiglu(float* gate, const float* up, std::size_t n, float alpha, float limit);
 void exp(float* x, std::size_t n);
 void softcap(float* x, std::size_t n, float cap);
 void rope_half(float* x, const float* cosine, const float* sine, std::size_t half);

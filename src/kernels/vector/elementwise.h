@@ -12,6 +12,7 @@ namespace wring::kernels::vector {
 template <class V>
 struct Elementwise {
   using F = typename V::F;
+  using M = typename V::M;
   static constexpr int kParts = 16 / V::kLanes;
 
   /// A whole vector, or the first n lanes of one.
@@ -62,6 +63,37 @@ struct Elementwise {
     });
   }
 
+  /// The 16 partial sums' tree over terms: f(vector of x, its lanes that count, partial sum) → partial sum.
+  template <class Function>
+  static float sum(const float* x, std::size_t n, Function f) {
+    F parts[kParts];
+    for (F& part : parts) part = V::zero();
+    for (std::size_t i = 0; i < n; i += 16) {
+      for (int half = 0; half < kParts; ++half) {
+        const int rest = static_cast<int>(n - i < 16 ? n - i : 16) - half * V::kLanes;
+        if (rest <= 0) break;
+        const int lanes = rest < V::kLanes ? rest : V::kLanes;
+        parts[half] = f(V::load_first(x + i + half * V::kLanes, lanes), V::range(0, lanes), parts[half]);
+      }
+    }
+    return V::tree_eight(V::fold(parts));
+  }
+
+  static void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n, float eps,
+                         float* y) {
+    const auto count = static_cast<float>(n);
+    const F mean = V::set(sum(x, n, [](F a, M, F part) { return V::add(part, a); }) / count);
+    const float squares = sum(x, n, [&](F a, M lanes, F part) {
+      const F d = V::select(lanes, V::sub(a, mean), V::zero());
+      return V::fma(d, d, part);
+    });
+    const F scale = V::set(1.0F / V::square_root(squares / count + eps));
+    each(n, [&](std::size_t i, auto at) {
+      const F d = V::mul(V::mul(V::sub(at.load(x + i), mean), scale), at.load(weight + i));
+      at.store(y + i, V::add(d, at.load(bias + i)));
+    });
+  }
+
   static void add(float* x, const float* y, std::size_t n) {
     each(n, [&](std::size_t i, auto at) { at.store(x + i, V::add(at.load(x + i), at.load(y + i))); });
   }
@@ -103,6 +135,27 @@ struct Elementwise {
       const F inner = V::mul(slope, V::add(v, V::mul(cubic, V::mul(V::mul(v, v), v))));
       const F gelu = V::mul(V::mul(half, v), V::add(one, Math<V>::tanh(inner)));
       at.store(gate + i, V::mul(gelu, at.load(up + i)));
+    });
+  }
+
+  static void gelu_tanh(float* x, std::size_t n) {
+    const F one = V::set(1.0F), half = V::set(0.5F), slope = V::set(kGeluSlope), cubic = V::set(kGeluCubic);
+    each(n, [&](std::size_t i, auto at) {
+      const F v = at.load(x + i);
+      const F inner = V::mul(slope, V::add(v, V::mul(cubic, V::mul(V::mul(v, v), v))));
+      at.store(x + i, V::mul(V::mul(half, v), V::add(one, Math<V>::tanh(inner))));
+    });
+  }
+
+  static void clamped_swiglu(float* gate, const float* up, std::size_t n, float alpha, float limit) {
+    const F one = V::set(1.0F), slope = V::set(alpha), lowest = V::set(-limit);
+    // max gives its second operand where one is NaN, so that NaN stays.
+    const auto at_most = [&](F v) { return V::negate(V::max(lowest, V::negate(v))); };
+    each(n, [&](std::size_t i, auto at) {
+      const F g = at_most(at.load(gate + i));
+      const F u = V::max(lowest, at_most(at.load(up + i)));
+      const F sigmoid = V::div(one, V::add(one, Math<V>::exp(V::negate(V::mul(slope, g)))));
+      at.store(gate + i, V::mul(V::mul(g, sigmoid), V::add(u, one)));
     });
   }
 

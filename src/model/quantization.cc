@@ -1,0 +1,311 @@
+// Sources: compressed-tensors' quant_args.py and quant_config.py, the quantization documents of transformers
+// (fp8, fbgemm_fp8, gptq, awq, mxfp4) and ModelOpt's unified checkpoint.
+#include "model/quantization.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/utf8.h"
+#include "formats/json.h"
+#include "model/config_checks.h"
+#include "model/config_parts_hf.h"
+
+namespace wring::model {
+namespace {
+
+using formats::json_bool_or;
+using formats::json_int;
+using formats::json_int_or;
+using formats::json_string_or;
+using nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& what, const std::string& where, const std::string& supported) {
+  throw Error(ErrorCode::kNotSupported, what, where, "supported: " + supported);
+}
+
+const json& object_in(const json& object, const char* key, const std::string& where) {
+  const auto found = object.find(key);
+  if (found != object.end() && found->is_object()) return *found;
+  throw Error(ErrorCode::kBadInput, fmt::format("{} is not an object", key), where);
+}
+
+/// A part that is allowed only where it says nothing.
+void require_empty(const json& config, const char* key, const std::string& where) {
+  if (!has_value(config, key) || config.at(key).empty()) return;
+  const json& part = config.at(key);
+  if (part.is_object() && part.contains("format") && part.at("format") == "dense") return;
+  throw Error(ErrorCode::kNotSupported, fmt::format("{} is not supported", key), where,
+              "the weights would mean something else without it");
+}
+
+void require_bits(int bits, std::initializer_list<int> supported, const std::string& where) {
+  if (std::ranges::find(supported, bits) != supported.end()) return;
+  refuse(fmt::format("num_bits {} is not supported", bits), where,
+         fmt::format("{}", fmt::join(supported, ", ")));
+}
+
+/// A scale for so many columns; −1 or null: for the row.
+std::int64_t read_group_size(const json& args, const std::string& where) {
+  if (!has_value(args, "group_size")) return 0;
+  const std::int64_t size = json_int(args, "group_size", -1, kMaxSize, where);
+  if (size == 0) throw Error(ErrorCode::kBadInput, "group_size is 0", where);
+  return std::max<std::int64_t>(size, 0);
+}
+
+void read_strategy(const json& weights, QuantScheme& scheme, const std::string& where) {
+  const std::string strategy = json_string_or(weights, "strategy", "tensor", where);
+  if (strategy == "tensor") {
+    scheme.rows_per_scale = 0;
+  } else if (strategy == "block") {
+    const json& block = weights.contains("block_structure") ? weights.at("block_structure") : json();
+    if (!block.is_array() || block.size() != 2)
+      throw Error(ErrorCode::kBadInput, "block_structure is not a list of two sizes", where);
+    scheme.rows_per_scale =
+        json_int(json{{"block_structure", block[0]}}, "block_structure", 1, kMaxSize, where);
+    scheme.columns_per_scale =
+        json_int(json{{"block_structure", block[1]}}, "block_structure", 1, kMaxSize, where);
+  } else if (strategy == "group" || strategy == "tensor_group") {
+    scheme.columns_per_scale = read_group_size(weights, where);
+    if (scheme.columns_per_scale == 0) throw Error(ErrorCode::kBadInput, "group_size is missing", where);
+  } else if (strategy != "channel") {
+    refuse(fmt::format("the strategy {} is not supported", printable(strategy)), where,
+           "tensor, channel, group, tensor_group, block");
+  }
+}
+
+std::string activations_of(const json& group, const std::string& where) {
+  if (!has_value(group, "input_activations")) return {};
+  const json& args = object_in(group, "input_activations", where);
+  const bool is_float = json_string_or(args, "type", "int", where) == "float";
+  return fmt::format("{}{}", is_float ? "FP" : "INT", json_int_or(args, "num_bits", 8, 1, 32, where));
+}
+
+QuantScheme read_group(const json& group, const std::string& format, const std::string& where) {
+  const json& weights = object_in(group, "weights", where);
+  const std::string place = where + ", weights";
+  QuantScheme scheme;
+  scheme.bits = static_cast<int>(json_int(weights, "num_bits", 0, 64, place));
+  scheme.symmetric = json_bool_or(weights, "symmetric", true, place);
+  const std::string type = json_string_or(weights, "type", "int", place);
+  if (type != "int" && type != "float")
+    refuse(fmt::format("the type {} is not supported", printable(type)), place, "int, float");
+  read_strategy(weights, scheme, place);
+  scheme.activations = activations_of(group, where);
+  const bool is_int = type == "int";
+  if (format == "pack-quantized" && is_int) {
+    scheme.layout = CodeLayout::kPackQuantized;
+    require_bits(scheme.bits, {4, 8}, place);
+  } else if ((format == "int-quantized" || format == "naive-quantized") && is_int) {
+    scheme.layout = CodeLayout::kIntQuantized;
+    require_bits(scheme.bits, {8}, place);
+  } else if ((format == "float-quantized" || format == "naive-quantized") && !is_int) {
+    scheme.layout = CodeLayout::kFp8;
+    require_bits(scheme.bits, {8}, place);
+  } else if (format == "nvfp4-pack-quantized" && !is_int) {
+    scheme.layout = CodeLayout::kNvfp4;
+    require_bits(scheme.bits, {4}, place);
+  } else if (format == "mxfp4-pack-quantized" && !is_int) {
+    scheme.layout = CodeLayout::kMxfp4;
+    require_bits(scheme.bits, {4}, place);
+  } else {
+    refuse(fmt::format("the format {} of {} weights is not supported", printable(format), type), where,
+           "pack-quantized and int-quantized (int), float-quantized, nvfp4-pack-quantized and "
+           "mxfp4-pack-quantized (float), naive-quantized");
+  }
+  if (is_int && scheme.rows_per_scale > 1)
+    refuse("the strategy block of int weights is not supported", place, "tensor, channel, group");
+  if (!is_int && !scheme.symmetric)
+    refuse("symmetric false of float weights is not supported", place, "true");
+  return scheme;
+}
+
+void read_compressed_tensors(const json& config, QuantizationConfig& out, const std::string& where) {
+  require_empty(config, "sparsity_config", where);
+  require_empty(config, "transform_config", where);
+  const std::string status = json_string_or(config, "quantization_status", "compressed", where);
+  if (status != "compressed")
+    refuse(fmt::format("quantization_status {} is not supported", printable(status)), where, "compressed");
+  const std::string format = json_string_or(config, "format", "", where);
+  for (const auto& [name, group] : object_in(config, "config_groups", where).items()) {
+    const std::string place = fmt::format("{}, config_groups, {}", where, printable(name));
+    if (!group.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", place);
+    QuantizationConfig::Group read;
+    if (!has_value(group, "targets") || !group.at("targets").is_array())
+      throw Error(ErrorCode::kBadInput, "targets is not a list", place);
+    for (const json& target : group.at("targets")) {
+      if (!target.is_string()) throw Error(ErrorCode::kBadInput, "a target is not a string", place);
+      read.targets.emplace_back(target.get<std::string>(), place + ", targets");
+    }
+    read.scheme = read_group(group, json_string_or(group, "format", format, place), place);
+    out.groups.push_back(std::move(read));
+  }
+}
+
+QuantScheme read_fp8(const json& config, const std::string& where) {
+  QuantScheme scheme;
+  const std::string format = json_string_or(config, "fmt", "e4m3", where);
+  if (format != "e4m3" && format != "float8_e4m3fn")
+    refuse(fmt::format("fmt {} is not supported", printable(format)), where, "e4m3");
+  scheme.activations = "FP8";
+  scheme.layout = CodeLayout::kFp8;
+  scheme.rows_per_scale = 0;
+  if (!has_value(config, "weight_block_size")) return scheme;
+  const json& block = config.at("weight_block_size");
+  if (!block.is_array() || block.size() != 2)
+    throw Error(ErrorCode::kBadInput, "weight_block_size is not a list of two sizes", where);
+  scheme.layout = CodeLayout::kFp8Inverse;
+  scheme.rows_per_scale =
+      json_int(json{{"weight_block_size", block[0]}}, "weight_block_size", 1, kMaxSize, where);
+  scheme.columns_per_scale =
+      json_int(json{{"weight_block_size", block[1]}}, "weight_block_size", 1, kMaxSize, where);
+  return scheme;
+}
+
+/// `config`: quantization_config, or "quantization" of hf_quant_config.json.
+QuantScheme read_modelopt(const json& config, const std::string& where) {
+  QuantScheme scheme;
+  const std::string algorithm = json_string_or(config, "quant_algo", "", where);
+  if (algorithm == "NVFP4") {
+    scheme.layout = CodeLayout::kNvfp4ModelOpt;
+    scheme.bits = 4;
+    scheme.columns_per_scale = json_int_or(config, "group_size", 16, 1, kMaxSize, where);
+    scheme.activations = "FP4";
+  } else if (algorithm == "FP8") {
+    scheme.layout = CodeLayout::kFp8;
+    scheme.rows_per_scale = 0;
+    scheme.activations = "FP8";
+  } else {
+    refuse(fmt::format("quant_algo {} is not supported", printable(algorithm)), where, "NVFP4, FP8");
+  }
+  return scheme;
+}
+
+QuantScheme read_gptq(const json& config, const std::string& where) {
+  QuantScheme scheme;
+  scheme.layout = CodeLayout::kGptq;
+  scheme.bits = static_cast<int>(json_int(config, "bits", 0, 64, where));
+  require_bits(scheme.bits, {2, 4, 8}, where + ", bits");
+  scheme.columns_per_scale = read_group_size(config, where);
+  scheme.symmetric = json_bool_or(config, "sym", true, where);
+  const std::string form = json_string_or(config, "checkpoint_format", "gptq", where);
+  if (form != "gptq" && form != "gptq_v2")
+    refuse(fmt::format("checkpoint_format {} is not supported", printable(form)), where, "gptq, gptq_v2");
+  scheme.zero_offset = form == "gptq" ? 1 : 0;
+  require_empty(config, "dynamic", where);
+  return scheme;
+}
+
+QuantScheme read_awq(const json& config, const std::string& where) {
+  QuantScheme scheme;
+  scheme.layout = CodeLayout::kAwq;
+  scheme.bits =
+      static_cast<int>(json_int(config, has_value(config, "bits") ? "bits" : "w_bit", 0, 64, where));
+  require_bits(scheme.bits, {4}, where + ", bits");
+  const bool renamed = !has_value(config, "group_size") && has_value(config, "q_group_size");
+  scheme.columns_per_scale = renamed ? read_group_size(json{{"group_size", config.at("q_group_size")}}, where)
+                                     : read_group_size(config, where);
+  scheme.symmetric = false;
+  if (!json_bool_or(config, "zero_point", true, where))
+    refuse("zero_point false is not supported", where, "true");
+  const std::string version = json_string_or(config, "version", "gemm", where);
+  if (version != "gemm" && version != "GEMM")
+    refuse(fmt::format("version {} is not supported", printable(version)), where, "gemm");
+  return scheme;
+}
+
+QuantScheme fbgemm_fp8() {
+  QuantScheme scheme;
+  scheme.layout = CodeLayout::kFp8;
+  scheme.activations = "FP8";
+  return scheme;  // a scale a row
+}
+
+QuantScheme mxfp4_experts() {
+  QuantScheme scheme;
+  scheme.layout = CodeLayout::kMxfp4Experts;
+  scheme.bits = 4;
+  scheme.columns_per_scale = 32;
+  return scheme;
+}
+
+std::string spread(const QuantScheme& s) {
+  if (s.rows_per_scale > 1) return fmt::format("{}x{}", s.rows_per_scale, s.columns_per_scale);
+  if (s.rows_per_scale == 0) return "tensor";
+  return s.columns_per_scale == 0 ? "channel" : fmt::format("g{}", s.columns_per_scale);
+}
+
+}  // namespace
+
+std::string QuantScheme::name() const {
+  std::string text;
+  switch (layout) {
+    case CodeLayout::kFp8:
+    case CodeLayout::kFp8Inverse:
+      text = "FP8 " + spread(*this);
+      break;
+    case CodeLayout::kNvfp4:
+    case CodeLayout::kNvfp4ModelOpt:
+      text = "NVFP4";
+      break;
+    case CodeLayout::kMxfp4:
+    case CodeLayout::kMxfp4Experts:
+      text = "MXFP4";
+      break;
+    default:
+      text = fmt::format("INT{} {}{}", bits, spread(*this), symmetric ? "" : " asymmetric");
+  }
+  return activations.empty() ? text : fmt::format("{} ({} activations)", text, activations);
+}
+
+const QuantScheme& QuantizationConfig::scheme_of(std::string_view module) const {
+  for (const Group& group : groups) {
+    const auto matches = [&](const NamePattern& p) { return p.matches(module); };
+    if (group.targets.empty() || std::ranges::any_of(group.targets, matches)) return group.scheme;
+  }
+  throw Error(ErrorCode::kBadInput,
+              fmt::format("{} is stored quantized, but no target of quantization_config has it", module));
+}
+
+QuantizationConfig read_quantization(const json& config, const std::filesystem::path& folder,
+                                     const std::string& config_file) {
+  const std::filesystem::path beside = folder / "hf_quant_config.json";
+  QuantizationConfig out;
+  if (config.is_null() && std::filesystem::exists(beside)) {
+    const std::string where = beside.string();
+    const json file = formats::read_json_file(beside, std::size_t{16} << 20);
+    if (!file.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
+    out.method = "modelopt";
+    out.groups.push_back({{}, read_modelopt(object_in(file, "quantization", where), where)});
+    return out;
+  }
+  if (config.is_null()) return out;
+  const std::string where = config_file + ", quantization_config";
+  if (!config.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
+  out.method = json_string_or(config, "quant_method", "", where);
+  if (out.method == "compressed-tensors") {
+    read_compressed_tensors(config, out, where);
+  } else if (out.method == "fp8") {
+    out.groups.push_back({{}, read_fp8(config, where)});
+  } else if (out.method == "fbgemm_fp8") {
+    out.groups.push_back({{}, fbgemm_fp8()});
+  } else if (out.method == "modelopt" || out.method == "modelopt_fp4") {
+    out.groups.push_back({{}, read_modelopt(config, where)});
+  } else if (out.method == "gptq") {
+    out.groups.push_back({{}, read_gptq(config, where)});
+  } else if (out.method == "awq") {
+    out.groups.push_back({{}, read_awq(config, where)});
+  } else if (out.method == "mxfp4") {
+    out.groups.push_back({{}, mxfp4_experts()});
+  } else {
+    refuse(fmt::format("quant_method {} is not supported", printable(out.method)), where,
+           "compressed-tensors, fp8, fbgemm_fp8, modelopt, gptq, awq, mxfp4");
+  }
+  return out;
+}
+
+}  // namespace wring::model
