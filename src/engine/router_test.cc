@@ -45,7 +45,7 @@ std::vector<Choice> choose_naively(const model::MoeSpec& spec, const std::vector
     std::vector<double> members(rank.begin() + static_cast<std::ptrdiff_t>(g * size),
                                 rank.begin() + static_cast<std::ptrdiff_t>((g + 1) * size));
     std::ranges::sort(members, std::greater<>{});
-    groups.emplace_back(-(members[0] + (size > 1 ? members[1] : 0)), g);
+    groups.emplace_back(-(members[0] + (size > 1 && spec.group_best == 2 ? members[1] : 0)), g);
   }
   std::ranges::sort(groups);
   std::vector<std::pair<double, std::size_t>> allowed;
@@ -74,6 +74,7 @@ TEST(Router, EqualsTheDefinition) {
     spec.groups = groups;
     spec.groups_per_token = 1 + static_cast<int>(random() % static_cast<unsigned>(groups));
     spec.scores = random() % 2 ? model::RouterScores::kSoftmax : model::RouterScores::kSigmoid;
+    spec.group_best = 1 + static_cast<int>(random() % 2);
     spec.normalize = random() % 2;
     spec.scale = random() % 2 ? 2.5F : 1.0F;
     std::vector<float> logits(spec.experts.size()), bias;

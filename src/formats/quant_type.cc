@@ -55,6 +55,7 @@ constexpr std::array kTypes = {
     QuantTypeInfo{QuantType::kBool, "BOOL", 1, 1},
     QuantTypeInfo{QuantType::kF8_E4M3, "F8_E4M3", 1, 1},
     QuantTypeInfo{QuantType::kF8_E5M2, "F8_E5M2", 1, 1},
+    QuantTypeInfo{QuantType::kF8_E8M0, "F8_E8M0", 1, 1},
 };
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {

@@ -55,6 +55,7 @@ enum class QuantType : std::uint32_t {
   kBool,
   kF8_E4M3,
   kF8_E5M2,
+  kF8_E8M0,
 };
 
 struct QuantTypeInfo {

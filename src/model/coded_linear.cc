@@ -35,6 +35,8 @@ CodeType code_type(QuantType type) {
       return CodeType::kBF16;
     case QuantType::kF8_E4M3:
       return CodeType::kE4M3;
+    case QuantType::kF8_E8M0:
+      return CodeType::kE8M0;
     case QuantType::kI8:
       return CodeType::kSigned;
     default:
@@ -158,7 +160,7 @@ class CodedLinear {
     const TensorInfo& tensor = !flat             ? take(part, {down, groups_})
                                : dimensions == 0 ? take(part, {})
                                                  : take(part, {down});
-    require_plain_float(tensor);
+    if (tensor.type != QuantType::kF8_E8M0) require_plain_float(tensor);
     matrix_.scales = values_of(tensor, code_type(tensor.type), groups_, 1);
   }
 
@@ -187,9 +189,9 @@ class CodedLinear {
     matrix_.codes = values_of(*codes_, CodeType::kE2M1, columns_ / 2, 1);
     matrix_.codes.bits = 4;
     const TensorInfo& scales = take("weight_scale", {rows_, groups_});
-    require_type(scales, scale_type);
-    matrix_.scales =
-        values_of(scales, scale_type == QuantType::kU8 ? CodeType::kE8M0 : code_type(scale_type), groups_, 1);
+    const bool powers = scale_type == QuantType::kU8;
+    if (scales.type != QuantType::kF8_E8M0 || !powers) require_type(scales, scale_type);
+    matrix_.scales = values_of(scales, powers ? CodeType::kE8M0 : code_type(scale_type), groups_, 1);
   }
 
   void read_pack_quantized() {
@@ -203,8 +205,8 @@ class CodedLinear {
       if (size == 4) says[i] = static_cast<std::int32_t>(says[i]);
     }
     if (says[0] != rows_ || says[1] != columns_) {
-      refuse(shape, fmt::format("it says {} x {}, but the configuration {} x {}", says[0], says[1], rows_,
-                                columns_));
+      refuse(shape, fmt::format("weight_shape says {} x {}, the configuration {} x {}", says[0], says[1],
+                                rows_, columns_));
     }
     const int per_word = 32 / scheme_->bits;
     const std::int64_t words = ceil_div(columns_, per_word);
