@@ -233,9 +233,8 @@ void Linear::panel_of(const LinearInput& x, std::size_t begin, std::size_t end, 
   }
   for (std::size_t r = begin; r < end; r += tile) {
     const std::size_t count = std::min(tile, end - r);
-    for (std::size_t i = 0; i < count; ++i) {
-      read_row(*weight_, static_cast<std::int64_t>(r + i), scratch.rows.data() + i * stride, table);
-    }
+    read_rows(*weight_, static_cast<std::int64_t>(r), static_cast<std::int64_t>(count), scratch.rows.data(),
+              stride, table);
     if (single) {
       table.matvec(formats::QuantType::kF32, scratch.rows.data(), stride * sizeof(float), count, x.single(),
                    k, y.row(0) + r);

@@ -14,10 +14,18 @@ void require_dequantize(const model::Weight& weight) {
               fmt::format("{}, tensor {}", weight.tensor->file, weight.tensor->name));
 }
 
+void read_rows(const model::Weight& weight, std::int64_t first, std::int64_t count, float* out,
+               std::size_t stride, const kernels::KernelTable& table) noexcept {
+  if (weight.coded) return kernels::read_coded_rows(*weight.coded, first, count, weight.columns, out, stride);
+  for (std::int64_t i = 0; i < count; ++i) {
+    table.dequantize(weight.type(), weight.row_data(first + i), out + static_cast<std::size_t>(i) * stride,
+                     static_cast<std::size_t>(weight.columns));
+  }
+}
+
 void read_row(const model::Weight& weight, std::int64_t row, float* out,
               const kernels::KernelTable& table) noexcept {
-  if (weight.coded) return kernels::read_coded_row(*weight.coded, row, weight.columns, out);
-  table.dequantize(weight.type(), weight.row_data(row), out, static_cast<std::size_t>(weight.columns));
+  read_rows(weight, row, 1, out, 0, table);
 }
 
 std::vector<float> read_vector(const model::Weight& weight, const kernels::KernelTable& table) {
@@ -30,8 +38,7 @@ std::vector<float> read_vector(const model::Weight& weight, const kernels::Kerne
 std::vector<float> read_matrix(const model::Weight& weight, const kernels::KernelTable& table) {
   require_dequantize(weight);
   std::vector<float> values(weight.elements());
-  for (std::int64_t r = 0; r < weight.rows; ++r)
-    read_row(weight, r, values.data() + r * weight.columns, table);
+  read_rows(weight, 0, weight.rows, values.data(), static_cast<std::size_t>(weight.columns), table);
   return values;
 }
 

@@ -1,6 +1,7 @@
 // Weights as float32, however they are stored: what the forward pass and the quantizers read.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -12,7 +13,12 @@ namespace wring::engine {
 /// Errors: kNotSupported, naming file and tensor, for a type that cannot be made float32.
 void require_dequantize(const model::Weight& weight);
 
-/// out[0, columns): row `row` in our order. Precondition: require_dequantize(weight) passed.
+/// out[i · stride + c], c < columns: rows `first` … `first + count − 1` in our order. Precondition:
+/// require_dequantize(weight) passed.
+void read_rows(const model::Weight& weight, std::int64_t first, std::int64_t count, float* out,
+               std::size_t stride, const kernels::KernelTable& table) noexcept;
+
+/// One of them.
 void read_row(const model::Weight& weight, std::int64_t row, float* out,
               const kernels::KernelTable& table) noexcept;
 

@@ -89,18 +89,17 @@ bool is_float(CodeType type) {
   return type == CodeType::kF16 || type == CodeType::kBF16 || type == CodeType::kF32;
 }
 
-/// A word of 1, 2 or 4 bytes, little-endian as on disk.
-std::uint32_t word_at(const std::byte* at, int bytes) {
-  std::uint32_t word = 0;
-  std::memcpy(&word, at, static_cast<std::size_t>(bytes));
+template <class Word>
+Word load(const std::byte* at) {
+  Word word;
+  std::memcpy(&word, at, sizeof(word));
   return word;
 }
 
 float float_at(CodeType type, const std::byte* at) {
-  const std::uint32_t word = word_at(at, type == CodeType::kF32 ? 4 : 2);
-  if (type == CodeType::kF16) return f16_to_float(static_cast<std::uint16_t>(word));
-  if (type == CodeType::kBF16) return bf16_to_float(static_cast<std::uint16_t>(word));
-  return std::bit_cast<float>(word);
+  if (type == CodeType::kF16) return f16_to_float(load<std::uint16_t>(at));
+  if (type == CodeType::kBF16) return bf16_to_float(load<std::uint16_t>(at));
+  return load<float>(at);
 }
 
 int shift_of(const PackedCodes& codes, std::int64_t index) {
@@ -108,39 +107,64 @@ int shift_of(const PackedCodes& codes, std::int64_t index) {
   return codes.bits * (codes.awq_order ? kAwqPlaces[place] : static_cast<int>(place));
 }
 
-/// The code of (row, column) as a number.
-float code_at(const PackedCodes& codes, std::int64_t row, std::int64_t column) {
+const std::byte* word_of(const PackedCodes& codes, std::int64_t row, std::int64_t column) {
   const int per_word = codes.codes_per_word();
   const std::int64_t r = codes.down_rows ? row / per_word : row;
   const std::int64_t c = codes.down_rows ? column : column / per_word;
-  const std::byte* at = codes.data.data() + r * codes.row_step + c * codes.column_step;
+  return codes.data.data() + r * codes.row_step + c * codes.column_step;
+}
+
+/// The code of (row, column) as a number.
+float code_at(const PackedCodes& codes, std::int64_t row, std::int64_t column) {
+  const std::byte* at = word_of(codes, row, column);
   if (is_float(codes.type)) return float_at(codes.type, at);
-  const std::uint32_t word = word_at(at, codes.word_bytes);
+  const std::uint32_t word = codes.word_bytes == 1 ? load<std::uint8_t>(at) : load<std::uint32_t>(at);
   const std::uint32_t mask = (1U << codes.bits) - 1;
   return table_of(codes.type)[word >> shift_of(codes, codes.down_rows ? row : column) & mask];
 }
 
-void read_codes(const PackedCodes& codes, std::int64_t row, std::int64_t columns, float* out) {
-  const int per_word = codes.codes_per_word();
-  const std::int64_t r = codes.down_rows ? row / per_word : row;
-  const std::byte* at = codes.data.data() + r * codes.row_step;
-  if (is_float(codes.type)) {
-    for (std::int64_t c = 0; c < columns; ++c) out[c] = float_at(codes.type, at + c * codes.column_step);
-    return;
+/// A row whose words follow each other.
+void read_along(const PackedCodes& codes, std::int64_t row, std::int64_t columns, float* out) {
+  const std::byte* at = word_of(codes, row, 0);
+  const CodeTable& table = table_of(codes.type);
+  if (codes.bits == 8) {
+    for (std::int64_t c = 0; c < columns; ++c) out[c] = table[load<std::uint8_t>(at + c)];
+  } else if (codes.bits == 4) {
+    for (std::int64_t c = 0; c + 1 < columns; c += 2) {
+      const unsigned both = load<std::uint8_t>(at + c / 2);
+      out[c] = table[both & 15];
+      out[c + 1] = table[both >> 4];
+    }
+    if (columns % 2 != 0) out[columns - 1] = table[load<std::uint8_t>(at + columns / 2) & 15];
+  } else {
+    for (std::int64_t c = 0; c < columns; ++c) out[c] = code_at(codes, row, c);
   }
+}
+
+/// Rows whose neighbours in a column lie nearer than those in a row: some rows at a time, column by column.
+void read_across(const PackedCodes& codes, std::int64_t first, std::int64_t row_stride, std::int64_t count,
+                 std::int64_t columns, float* out, std::size_t stride) {
+  constexpr std::int64_t kRows = 16;
   const CodeTable& table = table_of(codes.type);
   const std::uint32_t mask = (1U << codes.bits) - 1;
-  if (codes.down_rows) {
-    const int shift = shift_of(codes, row);
-    for (std::int64_t c = 0; c < columns; ++c)
-      out[c] = table[word_at(at + c * codes.column_step, codes.word_bytes) >> shift & mask];
-    return;
-  }
-  for (std::int64_t c = 0; c < columns; at += codes.column_step) {
-    std::uint32_t word = word_at(at, codes.word_bytes);
-    for (int i = 0; i < per_word && c < columns; ++i, ++c) {
-      out[c] = table[word & mask];
-      word >>= codes.bits;
+  for (std::int64_t begin = 0; begin < count; begin += kRows) {
+    const std::int64_t n = count - begin < kRows ? count - begin : kRows;
+    std::array<const std::byte*, kRows> rows;
+    std::array<int, kRows> shifts = {};
+    for (std::int64_t i = 0; i < n; ++i) {
+      const std::int64_t row = first + (begin + i) * row_stride;
+      rows[static_cast<std::size_t>(i)] = word_of(codes, row, 0);
+      if (codes.down_rows) shifts[static_cast<std::size_t>(i)] = shift_of(codes, row);
+    }
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const std::ptrdiff_t offset = word_of(codes, first, c) - word_of(codes, first, 0);
+      const int shift = codes.down_rows ? 0 : shift_of(codes, c);
+      float* at = out + static_cast<std::size_t>(begin) * stride + c;
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
+        at[i * stride] = is_float(codes.type)
+                             ? float_at(codes.type, rows[i] + offset)
+                             : table[load<std::uint32_t>(rows[i] + offset) >> (shifts[i] + shift) & mask];
+      }
     }
   }
 }
@@ -157,23 +181,34 @@ Affine affine_of(const CodedMatrix& m, std::int64_t row, std::int64_t group) {
   return a;
 }
 
-}  // namespace
-
-void read_coded_row(const CodedMatrix& m, std::int64_t row, std::int64_t columns, float* out) noexcept {
-  const std::int64_t r = m.first_row + row * m.row_stride;
-  read_codes(m.codes, r, columns, out);
-  if (m.scales.data.empty() && m.zeros.data.empty() && m.zero == 0) return;
+void apply_scales(const CodedMatrix& m, std::int64_t row, std::int64_t columns, float* out) {
   if (!m.group_of.empty()) {
     for (std::int64_t c = 0; c < columns; ++c) {
-      const Affine a = affine_of(m, r, word_at(m.group_of.data() + 4 * c, 4));
+      const Affine a = affine_of(m, row, load<std::int32_t>(m.group_of.data() + 4 * c));
       out[c] = (out[c] - a.zero) * a.scale;
     }
     return;
   }
   for (std::int64_t c = 0, g = 0; c < columns; ++g) {
-    const Affine a = affine_of(m, r, g);
+    const Affine a = affine_of(m, row, g);
     const std::int64_t end = c + m.columns_per_scale < columns ? c + m.columns_per_scale : columns;
     for (; c < end; ++c) out[c] = (out[c] - a.zero) * a.scale;
+  }
+}
+
+}  // namespace
+
+void read_coded_rows(const CodedMatrix& m, std::int64_t first, std::int64_t count, std::int64_t columns,
+                     float* out, std::size_t stride) noexcept {
+  const PackedCodes& codes = m.codes;
+  const std::int64_t begin = m.first_row + first * m.row_stride;
+  const bool along = !is_float(codes.type) && !codes.down_rows && codes.column_step == codes.word_bytes;
+  if (!along) read_across(codes, begin, m.row_stride, count, columns, out, stride);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t row = begin + i * m.row_stride;
+    float* values = out + static_cast<std::size_t>(i) * stride;
+    if (along) read_along(codes, row, columns, values);
+    if (!m.scales.data.empty()) apply_scales(m, row, columns, values);
   }
 }
 

@@ -151,15 +151,18 @@ class CodedLinear {
     return tensor;
   }
 
-  /// Scales by rows and groups. A scale for all may have no dimension, one a row only one.
-  void read_scales(const char* part) {
+  /// A tensor of one value for so many rows and columns: (⌈rows / rows_per_scale⌉, groups). One value for all
+  /// may have no dimension, one a row only one.
+  const TensorInfo& take_spread(const char* part) {
     const std::int64_t down = ceil_div(rows_, matrix_.rows_per_scale);
     const TensorInfo* found = book_->find(module_ + "." + part);
     const std::size_t dimensions = found == nullptr ? 2 : found->shape.size();
-    const bool flat = (dimensions == 0 && down * groups_ == 1) || (dimensions == 1 && groups_ == 1);
-    const TensorInfo& tensor = !flat             ? take(part, {down, groups_})
-                               : dimensions == 0 ? take(part, {})
-                                                 : take(part, {down});
+    if (dimensions == 0 && down * groups_ == 1) return take(part, {});
+    return dimensions == 1 && groups_ == 1 ? take(part, {down}) : take(part, {down, groups_});
+  }
+
+  void read_scales(const char* part) {
+    const TensorInfo& tensor = take_spread(part);
     if (tensor.type != QuantType::kF8_E8M0) require_plain_float(tensor);
     matrix_.scales = values_of(tensor, code_type(tensor.type), groups_, 1);
   }
@@ -228,7 +231,7 @@ class CodedLinear {
     read_bytes(QuantType::kI8);
     read_scales("weight_scale");
     if (scheme_->symmetric) return;
-    const TensorInfo& zeros = take("weight_zero_point", {ceil_div(rows_, matrix_.rows_per_scale), groups_});
+    const TensorInfo& zeros = take_spread("weight_zero_point");
     require_type(zeros, QuantType::kI8);
     matrix_.zeros = values_of(zeros, CodeType::kSigned, matrix_.rows_per_scale == 1 ? groups_ : 0, 1);
   }
