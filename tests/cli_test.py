@@ -192,6 +192,28 @@ class CommandLine(unittest.TestCase):
         tail = -4096
         self.assertEqual((self.dir / "a.gguf").read_bytes()[tail:], (self.dir / "b.gguf").read_bytes()[tail:])
 
+    def test_experts_are_counted_and_those_that_saw_little_are_listed(self):
+        for part in ("config.json", "model.safetensors"):
+            shutil.copy(DATA / "arch/exaone_moe" / part, self.model)
+        made = self.json_of("imatrix", self.model, "--text", self.calibration, "-o", "i.gguf")
+        experts = made["experts"]
+        self.assertEqual(experts["count"], 3 * 8)
+        self.assertLessEqual(experts["least_tokens"], experts["median_tokens"])
+        self.assertEqual(experts["few_tokens"], [])
+        (self.dir / "short.txt").write_text("the cat sat on the mat and ran to the station")
+        made = self.json_of("imatrix", self.model, "--text", "short.txt", "-o", "short.gguf")
+        few = made["experts"]["few_tokens"]
+        self.assertEqual(len(few), 24)
+        self.assertEqual(sum(e["tokens"] for e in few), made["tokens"] * 3 * 3)
+        p = self.run_wring("quantize", self.model, "--recipe", "q4_0+imatrix", "--imatrix", "short.gguf", "-o", "q.gguf")
+        self.assertIn("24 of 24 experts saw fewer than 64", p.stderr)
+        # Each stack falls back by its own rows; the router is not the plan's business.
+        plan = self.json_of("quantize", self.model, "--recipe", "q4_0", "--dry-run")
+        used = {t["name"]: t["used"] for t in plan["tensors"]}
+        self.assertEqual(used["model.layers.1.mlp.experts.gate_proj.weight"], "Q4_0")
+        self.assertEqual(used["model.layers.1.mlp.experts.down_proj.weight"], "BF16")
+        self.assertEqual(used["model.layers.1.mlp.gate.weight"], "F32")
+
     def test_eval_keys(self):
         self.run_wring("quantize", self.model, "--recipe", "q8_0", "-o", "q8.gguf")
         e = self.json_of("eval", "q8.gguf", "--against", self.model, "--text", self.text)

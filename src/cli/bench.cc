@@ -116,7 +116,7 @@ void run(const BenchOptions& o) {
   for (std::size_t m = 0; m < models.size(); ++m) {
     for (const lab::SpeedRow& r : rows[m]) {
       const double gmacs = r.prefill_tokens_per_s.median * model::block_macs(models[m].spec()) / 1e9;
-      // Every decode step reads all weights once, whatever the batch.
+      // Every decode step reads all weights once, whatever the batch; of experts it is the least.
       const double read = r.decode_tokens_per_s.median / r.batch *
                           static_cast<double>(r.memory.streamed_bytes) / 1e9 / peaks.read_bandwidth_gbps;
       const engine::Products products = engines[m]->products();

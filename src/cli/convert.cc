@@ -10,6 +10,8 @@
 #include "cli/command.h"
 #include "cli/open.h"
 #include "model/model.h"
+#include "quantize/gguf_metadata.h"
+#include "quantize/hf_config.h"
 #include "quantize/plan.h"
 #include "quantize/write_gguf.h"
 #include "quantize/write_hf.h"
@@ -43,7 +45,12 @@ void run(const ConvertOptions& o) {
   const formats::QuantType type = plain_type(o.type, to_gguf);
   const model::Model m = open_model(o.model);
   ThreadPool pool(threads_or_default(o.common.threads));
-  quantize::QuantPlan plan = quantize::make_convert_plan(m.spec(), type, to_gguf, pool.threads());
+  with_context(o.model, [&] {
+    if (to_gguf) return quantize::refuse_another_computation(m.config());
+    quantize::hf_config(m, type);  // refuses what has none
+  });
+  const auto form = to_gguf ? quantize::FileForm::kGguf : quantize::FileForm::kHf;
+  quantize::QuantPlan plan = quantize::make_convert_plan(m.spec(), type, form, pool.threads());
   quantize::settle_plan(plan, quantize::largest_magnitudes(m, plan, pool, terminal_progress()));
   const quantize::QuantizeReport report =
       to_gguf ? quantize::write_gguf(m, plan, nullptr, o.out, pool, terminal_progress())

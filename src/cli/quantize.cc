@@ -119,6 +119,7 @@ void run(const QuantizeOptions& o) {
   if (!recipe.importance && !(o.imatrix.empty() && o.calibration.empty()))
     warn(fmt::format("recipe {} takes no importance: --imatrix and --calibration are not used", o.recipe));
   const engine::ModelFiles files = open_model_files(o.model);
+  with_context(o.model, [&] { quantize::refuse_another_computation(files.model.config()); });
   ThreadPool pool(options.threads);
   quantize::QuantPlan plan = quantize::make_plan(files.model.spec(), recipe, options);
   quantize::settle_plan(plan, quantize::largest_magnitudes(files.model, plan, pool, terminal_progress()));

@@ -63,9 +63,10 @@ class Engine {
   void commit(SequenceId sequence, std::int64_t n);
 
   struct Memory {
-    std::uint64_t weights_bytes = 0;   // touched by a step: mapped from the file, or in arenas
-    std::uint64_t streamed_bytes = 0;  // the part of them that every step reads whole: all but the embedding
-    std::uint64_t kv_bytes = 0;        // pages in use, and recurrent states
+    std::uint64_t weights_bytes = 0;  // touched by a step: mapped from the file, or in arenas
+    /// The part of them that a step of one position reads: all but the embedding and experts not chosen.
+    std::uint64_t streamed_bytes = 0;
+    std::uint64_t kv_bytes = 0;  // pages in use, and recurrent states
     std::uint64_t workspace_bytes = 0;
   };
   Memory memory() const;

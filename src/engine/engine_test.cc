@@ -228,6 +228,20 @@ TEST(Engine, LongropeIsChosenOnceForASequence) {
   }
 }
 
+TEST(Engine, AStepOfOnePositionReadsTheExpertsItIsSentTo) {
+  const model::Model m = model::Model::open(data("arch/exaone_moe"));
+  const Engine engine(m, {});
+  std::uint64_t read = 0, all = 0;
+  for (const model::LinearUse& use : model::block_linears(m.spec())) {
+    const std::uint64_t bytes = m.weight(use.linear->name + ".weight").data.size();
+    all += bytes;
+    read += use.linear->expert < 0 ? bytes : bytes * 3 / 8;
+  }
+  const std::uint64_t head = m.weight("lm_head.weight").data.size();
+  EXPECT_EQ(engine.memory().streamed_bytes, read + head);
+  EXPECT_EQ(engine.memory().weights_bytes, all + head + m.weight("model.embed_tokens.weight").data.size());
+}
+
 // Windows, soft caps, layers without positions and norms of every kind in chunks of every size.
 TEST_P(Golden, ChunksAndThreadsDoNotMatter) {
   const model::Model m = model::Model::open(data(std::string("arch/") + GetParam()));

@@ -219,6 +219,7 @@ void Forward::plan_tasks(const RowPlan& plan) {
 
 Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
   const auto rows = static_cast<std::int64_t>(plan.ids.size());
+  observer_ = observer;
   const auto show_residual = [&](int layer) {
     if (observer) observer->on_residual(layer, residual_.rows(rows));
   };
@@ -226,7 +227,7 @@ Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
   fill_rope_tables(plan);
   show_residual(-1);
   for (int i = 0; i < static_cast<int>(layers_.size()); ++i) {
-    block(i, plan, observer);
+    block(i, plan);
     show_residual(i);
   }
   const auto wanted = static_cast<std::int64_t>(plan.wanted_rows.size());
@@ -279,16 +280,17 @@ void Forward::fill_rotation(const model::RopeSpec& rope, std::int64_t longest, c
   }
 }
 
-void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
+void Forward::show_input(model::Site site, const Rows& inputs, int matrix) {
+  if (observer_ != nullptr && observer_->wants_inputs()) observer_->on_input(block_, site, matrix, inputs);
+}
+
+void Forward::block(int index, const RowPlan& plan) {
   const Layer& l = layers_[z(index)];
   const auto rows = static_cast<std::int64_t>(plan.ids.size());
-  const bool show = observer != nullptr && observer->wants_inputs();
-  const auto show_input = [&](model::Site site, const RowBuffer& x) {
-    if (show) observer->on_input(index, site, x.rows(rows));
-  };
+  block_ = index;
 
   const RowBuffer& mixer_input = normalized(l.mixer_norm, rows);
-  show_input(model::Site::kQkv, mixer_input);
+  show_input(model::Site::kQkv, mixer_input.rows(rows));
   if (l.delta_net) {
     mix_delta_net(l, recurrent_index_[z(index)], mixer_input, plan);
   } else if (l.latent) {
@@ -301,7 +303,7 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
     if (l.spec->attention.gated) apply_output_gate(l.spec->attention, rows);
   }
   const RowBuffer& output = l.delta_net ? delta_.z : l.latent ? unpacked_ : attended_;
-  show_input(model::Site::kO, output);
+  show_input(model::Site::kO, output.rows(rows));
   multiply(output, rows, {{&l.o, &update_}});
   normalize(l.mixer_output_norm, update_, rows, update_);
   add_residual(rows);
@@ -310,9 +312,9 @@ void Forward::block(int index, const RowPlan& plan, ForwardObserver* observer) {
   if (l.spec->moe) {
     mix_experts(l, mlp_input, rows);
   } else {
-    show_input(model::Site::kGateUp, mlp_input);
+    show_input(model::Site::kGateUp, mlp_input.rows(rows));
     compute_mlp(l.mlp, l.spec->mlp, mlp_input, rows, update_);
-    show_input(model::Site::kDown, gate_);
+    show_input(model::Site::kDown, gate_.rows(rows));
   }
   normalize(l.mlp_output_norm, update_, rows, update_);
   add_residual(rows);
@@ -535,16 +537,28 @@ std::uint64_t Forward::workspace_bytes() const {
   return n;
 }
 
-std::uint64_t Forward::streamed_bytes() const {
+std::uint64_t Forward::linear_bytes() const {
   std::uint64_t n = 0;
   for_each_linear([&](const Linear& l) { n += l.payload_bytes(); });
   return n;
 }
 
+std::uint64_t Forward::streamed_bytes() const {
+  std::uint64_t left_out = 0;
+  for (const Layer& l : layers_) {
+    if (!l.spec->moe) continue;
+    std::uint64_t experts = 0;
+    for (const Mlp& e : l.experts)
+      experts += e.gate.payload_bytes() + e.up.payload_bytes() + e.down.payload_bytes();
+    left_out += experts / l.experts.size() * (l.experts.size() - z(l.spec->moe->per_token));
+  }
+  return linear_bytes() - left_out;
+}
+
 std::uint64_t Forward::weights_bytes() const {
   // An embedding that is the head too is read in place, packed or not.
   const bool counted = &head_.weight() == embedding_ && !head_.packed();
-  return streamed_bytes() + (counted ? 0 : embedding_->bytes());
+  return linear_bytes() + (counted ? 0 : embedding_->bytes());
 }
 
 }  // namespace wring::engine

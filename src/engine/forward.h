@@ -64,7 +64,7 @@ class Forward {
   std::uint64_t workspace_bytes() const;
   /// Bytes of weights: what is read where it is mapped, and the arenas of packed matrices.
   std::uint64_t weights_bytes() const;
-  /// The part of them that every step reads whole.
+  /// The part of them that a step of one position reads: of experts those that it is sent to.
   std::uint64_t streamed_bytes() const;
 
  private:
@@ -124,7 +124,9 @@ class Forward {
   void fill_rope_tables(const RowPlan& plan);
   static void fill_rotation(const model::RopeSpec& rope, std::int64_t longest, const RowPlan& plan,
                             std::size_t row, Rotation& rotation);
-  void block(int index, const RowPlan& plan, ForwardObserver* observer);
+  void block(int index, const RowPlan& plan);
+  /// Shows observer_, if it wants inputs, the input of a site of the block that is computed.
+  void show_input(model::Site site, const Rows& inputs, int matrix = 0);
   void attend(int index, const RowPlan& plan);
   /// Rotates queries and keys, and stores keys and values; all rows lie in one page.
   void store_task(int index, const HeadTask& task);
@@ -177,6 +179,7 @@ class Forward {
   /// y_i = W_i x for the maps of one site, at most three.
   void multiply(const RowBuffer& x, std::int64_t rows, std::initializer_list<Product> products);
   void add_residual(std::int64_t rows);
+  std::uint64_t linear_bytes() const;
   template <class F>
   void for_each_linear(F&& f) const;
   /// f(row) for each of `rows` rows, divided among the threads.
@@ -224,6 +227,8 @@ class Forward {
   std::vector<Choice> choices_;
   std::vector<std::size_t> of_expert_;  // numbers of the choices of one expert
   LinearInput input_;
+  ForwardObserver* observer_ = nullptr;  // of the step that is computed
+  int block_ = 0;                        // that is computed
   std::vector<HeadTask> attention_tasks_, store_tasks_;
   std::vector<Scratch> scratch_;  // by worker
   std::vector<LinearScratch> linear_scratch_;

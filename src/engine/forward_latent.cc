@@ -5,6 +5,15 @@
 #include "engine/forward.h"
 
 namespace wring::engine {
+namespace {
+
+/// Columns first … first + columns − 1 of the rows.
+Rows part_of(const RowBuffer& buffer, std::int64_t rows, std::size_t first, std::size_t columns) {
+  return {buffer.row(0) + first, rows, static_cast<std::int64_t>(columns), buffer.stride()};
+}
+
+}  // namespace
+
 void Forward::read_latent_maps(const model::AttentionSpec& a, Latent& latent) const {
   const model::LatentSpec& spec = *a.latent;
   const auto weight = [&](const model::LinearSpec& l) -> const model::Weight& {
@@ -44,11 +53,14 @@ void Forward::project_into_latent(const Layer& l, const RowBuffer& x, std::int64
   if (a.latent->q_a) {
     multiply(x, rows, {{&latent.q_a, &compressed_}, {&latent.kv_a, &k_}});
     normalize(latent.q_a_norm, compressed_, rows, compressed_);
+    show_input(model::Site::kLatent, compressed_.rows(rows));
     multiply(compressed_, rows, {{&latent.q_b, &queries_}});
   } else {
     multiply(x, rows, {{&latent.q_b, &queries_}, {&latent.kv_a, &k_}});
   }
   const std::size_t rank = z(a.values()), nope = z(a.latent->nope_dim), rotary = z(a.head_dim) - rank;
+  for (int h = 0; h < a.num_heads; ++h)
+    show_input(model::Site::kLatentKeys, part_of(queries_, rows, z(h) * (nope + rotary), nope), h);
   const Norm& norm = latent.kv_a_norm;
   for_rows(rows, [&](std::size_t r) {
     kernels_->rms_norm(k_.row(r), norm.weight.data(), norm.offset, rank, norm.eps, k_.row(r));
@@ -65,6 +77,8 @@ void Forward::project_into_latent(const Layer& l, const RowBuffer& x, std::int64
 void Forward::project_out_of_latent(const Layer& l, std::int64_t rows) {
   const model::AttentionSpec& a = l.spec->attention;
   const std::size_t rank = z(a.values()), values = z(a.latent->value_dim);
+  for (int h = 0; h < a.num_heads; ++h)
+    show_input(model::Site::kLatentValues, part_of(attended_, rows, z(h) * rank, rank), h);
   for_rows(rows, [&](std::size_t r) {
     for (std::size_t h = 0; h < z(a.num_heads); ++h) {
       kernels_->matvec(formats::QuantType::kF32, l.latent->out_of.data() + h * values * rank,

@@ -29,7 +29,10 @@ void Forward::run_expert(const Layer& l, std::size_t expert, const RowBuffer& x,
   const auto count = static_cast<std::int64_t>(of_expert_.size());
   for (std::size_t i = 0; i < of_expert_.size(); ++i)
     std::memcpy(gathered_.row(i), x.row(of_expert_[i] / k), row_bytes);
+  const int number = static_cast<int>(expert);
+  show_input(model::Site::kExpertGateUp, gathered_.rows(count), number);
   compute_mlp(l.experts[expert], moe.experts[expert], gathered_, count, expert_output_);
+  show_input(model::Site::kExpertDown, gate_.rows(count), number);
   for (std::size_t i = 0; i < of_expert_.size(); ++i)
     std::memcpy(chosen_output_.row(of_expert_[i]), expert_output_.row(i), row_bytes);
 }
@@ -50,7 +53,9 @@ void Forward::mix_experts(const Layer& l, const RowBuffer& x, std::int64_t rows)
     }
   });
   if (!moe.shared) return;
+  show_input(model::Site::kGateUp, x.rows(rows));
   compute_mlp(l.mlp, *moe.shared, x, rows, expert_output_);
+  show_input(model::Site::kDown, gate_.rows(rows));
   if (moe.shared_gate) {
     router_logits_.reshape(1);
     multiply(x, rows, {{&l.shared_gate, &router_logits_}});

@@ -11,10 +11,11 @@ class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;
 
-  /// The input of the linear maps at `site` of block `layer`: one row a position, in batch order. Called on
-  /// the stepping thread.
-  virtual void on_input(int layer, model::Site site, const Rows& inputs) {
-    (void)layer, (void)site, (void)inputs;
+  /// The input of the linear maps at `site` of block `layer`: one row a position, in batch order. `matrix`:
+  /// the number of the expert (rows of the positions that it was chosen for alone; not called without any)
+  /// or, in latent attention's space, of the head; else 0. Called on the stepping thread.
+  virtual void on_input(int layer, model::Site site, int matrix, const Rows& inputs) {
+    (void)layer, (void)site, (void)matrix, (void)inputs;
   }
 
   /// The residual stream (positions, hidden_size): layer −1 after the embedding, layer i after block i,

@@ -95,6 +95,7 @@ class StudyRun {
     std::map<std::string, std::uint64_t> types;
     std::uint64_t bytes = 0, weights = 0;
     for (const model::LinearUse& use : model::block_linears(m.spec())) {
+      if (use.site == model::Site::kKept) continue;
       const model::Weight& w = m.weight(use.linear->name + ".weight");
       types[w.type_name()] += w.elements();
       bytes += w.bytes();

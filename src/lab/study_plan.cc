@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "formats/json.h"
 #include "lab/study.h"
+#include "quantize/gguf_metadata.h"
 #include "quantize/recipe.h"
 
 namespace wring::lab {
@@ -69,8 +70,9 @@ void refuse_onto_files(const StudyOptions& options) {
 }
 
 // What a study must not find out halfway, its manifest written and hours spent.
-void check_options(const StudyOptions& options, std::int64_t max_position_embeddings) {
+void check_options(const StudyOptions& options, const model::ModelConfig& config) {
   refuse_onto_files(options);
+  with_context(options.model.string(), [&] { quantize::refuse_another_computation(config); });
   std::set<std::string> seen;
   for (const std::string& recipe : options.recipes) {
     if (quantize::parse_recipe(recipe).importance && options.calibration.empty()) {
@@ -80,8 +82,8 @@ void check_options(const StudyOptions& options, std::int64_t max_position_embedd
     if (!seen.insert(recipe).second)
       throw Error(ErrorCode::kUsage, fmt::format("recipe {} stands twice", recipe), "--recipes");
   }
-  evaluate::check_context(options.context, max_position_embeddings);
-  check_speed_protocol(options.speed, max_position_embeddings);
+  evaluate::check_context(options.context, config.max_position_embeddings);
+  check_speed_protocol(options.speed, config.max_position_embeddings);
 }
 
 }  // namespace
@@ -154,7 +156,7 @@ StudyPlan make_study_plan(const StudyOptions& options, const engine::ModelFiles&
   StudyPlan plan;
   plan.options = options;
   const std::int64_t limit = files.model.config().max_position_embeddings;
-  check_options(options, limit);
+  check_options(options, files.model.config());
   plan.texts = pick_documents(evaluate::read_texts(options.texts), options.documents);
   plan.documents = evaluate::tokenize(plan.texts, files.require_tokenizer(), options.context, limit);
   if (!options.calibration.empty()) {

@@ -29,6 +29,7 @@ struct RopeParameters {
   double attention_factor = 1.0;                      // yarn, longrope: multiplies cosine and sine
   std::vector<float> short_factor, long_factor;       // longrope: one divisor a rotated pair
   double partial_rotary_factor = 1.0;                 // of a head, from its front: what is rotated
+  std::vector<std::int64_t> mrope_section;            // pairs of time, height and width: of text all the same
   bool truncate = true;                               // yarn: whole-numbered bounds of the ramp
   std::vector<float> freq_divisors;  // GGUF's rope_freqs.weight: one divisor a rotated pair; else empty
 };

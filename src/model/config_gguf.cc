@@ -152,6 +152,13 @@ void read_delta_net(const formats::GgufReader& file, const std::string& p, Model
                 file.file());
   }
   c.linear_value_head_dim = inner / c.linear_num_value_heads;
+  const std::string sections = p + "rope.dimension_sections";
+  if (file.has(sections)) c.rope.mrope_section = file.integers(sections);
+  if (c.rope.mrope_section.size() > 4) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} has {} entries, at most 4", sections, c.rope.mrope_section.size()),
+                file.file());
+  }
   c.shared_expert_intermediate_size =
       file.integer_or(p + "expert_shared_feed_forward_length", 0, 0, kMaxSize);
 }

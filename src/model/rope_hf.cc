@@ -67,6 +67,21 @@ double read_partial_rotary(const json& fields, double fallback, const ModelConfi
               "supported: 1");
 }
 
+/// What multi-axis positions share the rotated pairs among; text has one position for all.
+std::vector<std::int64_t> read_sections(const json& fields, const std::string& place) {
+  const char* key = "mrope_section";
+  if (!has_value(fields, key)) return {};
+  const json& list = fields.at(key);
+  if (!list.is_array() || list.size() > 4) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} is {}, a list of at most 4 numbers is expected", key, formats::shown(list)),
+                place);
+  }
+  std::vector<std::int64_t> sections;
+  for (const json& n : list) sections.push_back(json_int(json{{key, n}}, key, 0, kMaxHeadDim, place));
+  return sections;
+}
+
 std::vector<float> read_factors(const json& fields, const char* key, std::int64_t pairs,
                                 const std::string& place) {
   const json& list = fields.contains(key) ? fields.at(key) : json();
@@ -106,6 +121,7 @@ RopeParameters read_rope(const json& fields, const json& config, RopeParameters 
   if (c.model_type != "llama" && !has_value(config, "rope_theta")) require_value(fields, "rope_theta", place);
   rope.rope_theta = json_number_or(fields, "rope_theta", rope.rope_theta, 1e-3, 1e12, place);
   rope.partial_rotary_factor = read_partial_rotary(fields, rope.partial_rotary_factor, c, place);
+  rope.mrope_section = read_sections(fields, place);
   // "type" is what configurations before 2024 call it.
   rope.rope_type =
       json_string_or(fields, "rope_type", json_string_or(fields, "type", "default", place), place);

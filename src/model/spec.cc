@@ -6,7 +6,6 @@
 #include <cmath>
 #include <utility>
 
-#include "base/error.h"
 #include "model/arch.h"
 
 namespace wring::model {
@@ -95,7 +94,7 @@ bool close(float a, float b) {
 
 bool same_norm(const std::optional<NormSpec>& a, const std::optional<NormSpec>& b) {
   if (!a || !b) return !a && !b;
-  return a->name == b->name && a->size == b->size && close(a->eps, b->eps);
+  return a->name == b->name && a->size == b->size && close(a->eps, b->eps) && a->layer_norm == b->layer_norm;
 }
 
 bool same_map(const LinearSpec& a, const LinearSpec& b) {
@@ -112,23 +111,66 @@ bool same_rope(const ModelSpec& a, int index_a, const ModelSpec& b, int index_b)
          ra.long_from == rb.long_from;
 }
 
+bool same_mlp(const MlpSpec& a, const MlpSpec& b) {
+  return same_map(a.gate, b.gate) && same_map(a.up, b.up) && same_map(a.down, b.down) &&
+         a.activation == b.activation && close(a.alpha, b.alpha) && close(a.limit, b.limit);
+}
+
+/// Both there and the same, or both not there.
+template <class T, class Same>
+bool same_optional(const std::optional<T>& a, const std::optional<T>& b, Same&& same) {
+  return a && b ? same(*a, *b) : !a && !b;
+}
+
+bool same_moe(const MoeSpec& a, const MoeSpec& b) {
+  return same_map(a.router, b.router) && a.scores == b.scores && a.selection_bias == b.selection_bias &&
+         a.groups == b.groups && a.groups_per_token == b.groups_per_token && a.group_best == b.group_best &&
+         a.per_token == b.per_token && a.normalize == b.normalize && close(a.scale, b.scale) &&
+         std::ranges::equal(a.experts, b.experts, same_mlp) && same_optional(a.shared, b.shared, same_mlp) &&
+         same_optional(a.shared_gate, b.shared_gate, same_map);
+}
+
+bool same_latent(const LatentSpec& a, const LatentSpec& b) {
+  return same_optional(a.q_a, b.q_a, same_map) && same_norm(a.q_a_norm, b.q_a_norm) &&
+         same_map(a.q_b, b.q_b) && same_map(a.kv_a, b.kv_a) && same_norm(a.kv_a_norm, b.kv_a_norm) &&
+         a.nope_dim == b.nope_dim && a.value_dim == b.value_dim;
+}
+
+bool same_delta_net(const DeltaNetSpec& a, const DeltaNetSpec& b) {
+  return same_map(a.qkv, b.qkv) && same_map(a.z, b.z) && same_map(a.b, b.b) && same_map(a.a, b.a) &&
+         same_map(a.out, b.out) && same_map(a.conv, b.conv) && same_norm(a.norm, b.norm) &&
+         a.norm.weight_offset == b.norm.weight_offset && a.fused == b.fused && a.a_log == b.a_log &&
+         a.dt_bias == b.dt_bias && a.key_heads == b.key_heads && a.value_heads == b.value_heads &&
+         a.key_dim == b.key_dim && a.value_dim == b.value_dim;
+}
+
+bool same_attention(const ModelSpec& model_a, const AttentionSpec& a, const ModelSpec& model_b,
+                    const AttentionSpec& b) {
+  const bool windows = model_a.model_type != model_b.model_type || a.window == b.window;
+  return same_map(a.q, b.q) && same_map(a.k, b.k) && same_map(a.v, b.v) && same_map(a.o, b.o) &&
+         same_norm(a.q_norm, b.q_norm) && same_norm(a.k_norm, b.k_norm) && a.num_heads == b.num_heads &&
+         a.num_kv_heads == b.num_kv_heads && a.head_dim == b.head_dim && a.values() == b.values() &&
+         close(a.scale, b.scale) && close(a.softcap, b.softcap) && windows &&
+         same_rope(model_a, a.rope, model_b, b.rope) && a.rotary_begin == b.rotary_begin &&
+         a.rotary_pairs == b.rotary_pairs && a.gated == b.gated && a.sinks == b.sinks &&
+         same_optional(a.latent, b.latent, same_latent);
+}
+
 bool same_layer(const ModelSpec& model_a, const LayerSpec& a, const ModelSpec& model_b, const LayerSpec& b) {
-  const AttentionSpec &x = a.attention, &y = b.attention;
-  const bool windows = model_a.model_type != model_b.model_type || x.window == y.window;
-  return same_norm(a.mixer_norm, b.mixer_norm) && same_norm(a.mixer_output_norm, b.mixer_output_norm) &&
-         same_norm(a.mlp_norm, b.mlp_norm) && same_norm(a.mlp_output_norm, b.mlp_output_norm) &&
-         same_map(x.q, y.q) && same_map(x.k, y.k) && same_map(x.v, y.v) && same_map(x.o, y.o) &&
-         same_norm(x.q_norm, y.q_norm) && same_norm(x.k_norm, y.k_norm) && x.num_heads == y.num_heads &&
-         x.num_kv_heads == y.num_kv_heads && x.head_dim == y.head_dim && close(x.scale, y.scale) &&
-         close(x.softcap, y.softcap) && windows && same_rope(model_a, x.rope, model_b, y.rope) &&
-         same_map(a.mlp.gate, b.mlp.gate) && same_map(a.mlp.up, b.mlp.up) &&
-         same_map(a.mlp.down, b.mlp.down) && a.mlp.activation == b.mlp.activation;
+  const bool mixers = a.delta_net
+                          ? same_optional(a.delta_net, b.delta_net, same_delta_net)
+                          : !b.delta_net && same_attention(model_a, a.attention, model_b, b.attention);
+  return mixers && same_norm(a.mixer_norm, b.mixer_norm) &&
+         same_norm(a.mixer_output_norm, b.mixer_output_norm) && same_norm(a.mlp_norm, b.mlp_norm) &&
+         same_norm(a.mlp_output_norm, b.mlp_output_norm) && same_optional(a.moe, b.moe, same_moe) &&
+         (a.moe || same_mlp(a.mlp, b.mlp));
 }
 
 }  // namespace
 
 bool same_computation(const ModelSpec& a, const ModelSpec& b) {
-  return close(a.embedding_scale, b.embedding_scale) && close(a.logit_softcap, b.logit_softcap) &&
+  return close(a.embedding_scale, b.embedding_scale) && a.positions == b.positions &&
+         a.max_positions == b.max_positions && close(a.logit_softcap, b.logit_softcap) &&
          same_norm(a.final_norm, b.final_norm) && same_map(a.head, b.head) &&
          std::ranges::equal(a.layers, b.layers,
                             [&](const LayerSpec& x, const LayerSpec& y) { return same_layer(a, x, b, y); });
@@ -149,6 +191,7 @@ std::vector<LinearUse> block_linears(const ModelSpec& spec) {
 double block_macs(const ModelSpec& spec) {
   double macs = 0;
   for (const LinearUse& use : block_linears(spec)) {
+    if (use.site == Site::kKept) continue;
     const auto& moe = spec.layers[static_cast<std::size_t>(use.layer)].moe;
     const double share = use.linear->expert < 0
                              ? 1.0
@@ -160,17 +203,6 @@ double block_macs(const ModelSpec& spec) {
 
 bool is_recurrent(const ModelSpec& spec) {
   return std::ranges::any_of(spec.layers, [](const LayerSpec& l) { return l.delta_net.has_value(); });
-}
-
-void require_plain(const ModelSpec& spec, std::string message) {
-  const bool plain = std::ranges::all_of(spec.layers, [](const LayerSpec& l) {
-    const bool shared = !l.attention.q.stored.name.empty() || !l.mlp.gate.stored.name.empty();
-    return !l.moe && !l.delta_net && !l.attention.latent && !shared;
-  });
-  if (plain) return;
-  throw Error(ErrorCode::kNotSupported, std::move(message), {},
-              "mixtures of experts, latent attention, recurrent layers, and tensors that hold several maps, "
-              "are read and run only");
 }
 
 }  // namespace wring::model

@@ -14,10 +14,22 @@
 namespace wring::model {
 
 /// Where the input of a linear map is taken: calibration statistics hang there, shared by the maps that read
-/// it. kKept: of small maps that are never quantized. Observers are not shown those, nor those of experts and
-/// latent attention yet.
-enum class Site { kQkv, kLatent, kO, kGateUp, kDown, kKept, kExpertGateUp, kExpertDown };
-inline constexpr std::size_t kSites = 8;
+/// it. Of latent attention: compressed queries (kLatent), a head's queries without positions (kLatentKeys, of
+/// k_b) and its output in the latent space (kLatentValues, of v_b, and where kv_b is listed). kKept: of small
+/// maps that are never quantized, which observers are not shown.
+enum class Site {
+  kQkv,
+  kLatent,
+  kLatentKeys,
+  kLatentValues,
+  kO,
+  kGateUp,
+  kDown,
+  kKept,
+  kExpertGateUp,
+  kExpertDown
+};
+inline constexpr std::size_t kSites = 10;
 
 /// Rows of a tensor that holds several maps: `first`, `first + stride`, … of `total`.
 struct StoredRows {
@@ -179,7 +191,7 @@ void for_each_part(const LayerSpec& layer, Norm&& norm, Map&& map) {
     map(l.kv_a, Site::kQkv);
     optional_norm(l.kv_a_norm);
     for (const LinearSpec* m : {&l.kv_b, &l.k_b, &l.v_b}) {
-      if (!m->name.empty()) map(*m, Site::kLatent);
+      if (!m->name.empty()) map(*m, m == &l.k_b ? Site::kLatentKeys : Site::kLatentValues);
     }
   } else {
     for (const LinearSpec* l : {&a.q, &a.k, &a.v}) map(*l, Site::kQkv);
@@ -234,9 +246,8 @@ ModelSpec make_spec(const ModelConfig& config);
 std::string describe(const ModelSpec& spec);
 
 /// Whether two specs compute the same of the same weights, up to float32 rounding of numbers and up to the
-/// form of norms (1 + w, or w with the 1 in it). Sliding windows of model types that share Llama's GGUF form
-/// are passed over: it has none. Mixtures of
-/// experts and latent attention are not compared yet: nothing writes them.
+/// form of weights (norms with 1 + w, or w with the 1 in it; kv_b or its halves; value heads grouped or
+/// tiled). Sliding windows of model types that share Llama's GGUF form are passed over: it has none.
 bool same_computation(const ModelSpec& a, const ModelSpec& b);
 
 /// A linear map with its place: what quantizers and calibration walk over.
@@ -247,19 +258,14 @@ struct LinearUse {
 };
 
 /// The linear maps of the blocks, in the order of computation. Recipes quantize all but those of
-/// Site::kKept by default.
+/// Site::kKept.
 std::vector<LinearUse> block_linears(const ModelSpec& spec);
 
 /// Whether any layer keeps a recurrent state.
 bool is_recurrent(const ModelSpec& spec);
 
-/// Refuses models with a layer that is not attention and one MLP, each map with a tensor of its own: only
-/// those can be calibrated and written today.
-/// Errors: kNotSupported with `message`.
-void require_plain(const ModelSpec& spec, std::string message);
-
 /// Multiply-adds of one position through the blocks' linear maps, of experts those that it is sent to:
-/// attention and head are left out.
+/// attention, head and maps of Site::kKept are left out.
 double block_macs(const ModelSpec& spec);
 
 }  // namespace wring::model

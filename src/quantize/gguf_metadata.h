@@ -26,4 +26,13 @@ void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, f
 /// all (plain and linear).
 std::vector<float> gguf_rope_divisors(const model::ModelConfig& config);
 
+/// A vector of divisors of rotary frequencies, one a rotated pair.
+struct RopeVector {
+  std::string name;  // "rope_freqs.weight"
+  std::vector<float> divisors;
+};
+
+/// Those that a GGUF has: the above, and longrope's two.
+std::vector<RopeVector> gguf_rope_vectors(const model::ModelConfig& config);
+
 }  // namespace wring::quantize

@@ -82,6 +82,21 @@ Json config_of_gguf(const model::Model& model) {
   return out;
 }
 
+/// Of a vision-language checkpoint its text model's, which is what is written.
+Json config_of_folder(const model::Model& model) {
+  Json whole = formats::read_json_file(model.path() / "config.json");
+  if (!model.config().nested_text) return whole;
+  Json text = whole["text_config"];
+  if (text.contains("architectures") || !whole.contains("architectures")) return text;
+  for (const Json& name : whole["architectures"]) {
+    std::string architecture = name.is_string() ? name.get<std::string>() : "";
+    const std::size_t at = architecture.find("ForConditionalGeneration");
+    if (at != std::string::npos)
+      text["architectures"] = {architecture.replace(at, std::string::npos, "ForCausalLM")};
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string_view torch_dtype(formats::QuantType type) {
@@ -100,11 +115,9 @@ std::string_view torch_dtype(formats::QuantType type) {
 }
 
 Json hf_config(const model::Model& model, formats::QuantType type) {
-  Json config =
-      model.gguf() != nullptr ? config_of_gguf(model) : formats::read_json_file(model.path() / "config.json");
+  Json config = model.gguf() != nullptr ? config_of_gguf(model) : config_of_folder(model);
   config.erase("dtype");                // the newer name of torch_dtype
   config.erase("quantization_config");  // what is written is plain
-  if (config.contains("text_config")) config["text_config"].erase("quantization_config");
   config["torch_dtype"] = torch_dtype(type);
   return config;
 }

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "engine/scheduler.h"
-#include "model/names.h"
+#include "model/arch.h"
 
 namespace wring::quantize {
 namespace {
@@ -33,55 +33,66 @@ void add_squares(const engine::Rows& inputs, std::size_t begin, std::size_t end,
 }  // namespace
 
 ImportanceCollector::ImportanceCollector(const model::ModelSpec& spec, ThreadPool& pool)
-    : spec_(&spec), pool_(&pool), sums_(spec.layers.size() * model::kSites) {
-  model::require_plain(spec, fmt::format("importance of {} models is not taken yet", spec.model_type));
-  for (const model::LinearUse& use : model::block_linears(spec)) {
-    Sums& sums = sums_of(use.layer, use.site);
-    sums.group.assign(static_cast<std::size_t>(use.linear->columns), 0.0);
+    : model_type_(spec.model_type), pool_(&pool), sums_(spec.layers.size() * model::kSites) {
+  if (model::find_architecture(spec.model_type).gguf_architecture.empty()) {
+    throw Error(
+        ErrorCode::kNotSupported,
+        fmt::format("importance is kept under names of GGUF, which {} models have none in", spec.model_type));
+  }
+  for (PlannedTensor& t : planned_tensors(spec, FileForm::kGguf)) {
+    if (t.role != TensorRole::kBlockMatrix) continue;
+    Sums& sums = sums_[index_of(t.layer, t.site)];
+    const auto matrices = static_cast<std::size_t>(t.matrices());
+    sums.columns = static_cast<std::size_t>(t.columns);
+    sums.group.assign(matrices * sums.columns, 0.0);
     sums.total = sums.group;
+    sums.group_tokens.assign(matrices, 0);
+    sums.total_tokens = sums.group_tokens;
+    matrices_.push_back(std::move(t));
   }
 }
 
-ImportanceCollector::Sums& ImportanceCollector::sums_of(int layer, model::Site site) {
-  return sums_[static_cast<std::size_t>(layer) * model::kSites + static_cast<std::size_t>(site)];
-}
-
-void ImportanceCollector::on_input(int layer, model::Site site, const engine::Rows& inputs) {
-  Sums& sums = sums_of(layer, site);
-  pool_->for_pieces(sums.group.size(), kStrip, [&](std::size_t begin, std::size_t end, int) {
-    add_squares(inputs, begin, end, sums.group.data());
-  });
-  sums.group_tokens += static_cast<std::uint64_t>(inputs.count);
+void ImportanceCollector::on_input(int layer, model::Site site, int matrix, const engine::Rows& inputs) {
+  Sums& sums = sums_[index_of(layer, site)];
+  const auto m = static_cast<std::size_t>(matrix);
+  double* const group = sums.group.data() + m * sums.columns;
+  pool_->for_pieces(sums.columns, kStrip,
+                    [&](std::size_t begin, std::size_t end, int) { add_squares(inputs, begin, end, group); });
+  sums.group_tokens[m] += static_cast<std::uint64_t>(inputs.count);
 }
 
 void ImportanceCollector::merge() {
   for (Sums& s : sums_) {
     for (std::size_t c = 0; c < s.total.size(); ++c) s.total[c] += s.group[c];
-    s.total_tokens += s.group_tokens;
+    for (std::size_t m = 0; m < s.total_tokens.size(); ++m) s.total_tokens[m] += s.group_tokens[m];
     std::ranges::fill(s.group, 0.0);
-    s.group_tokens = 0;
+    std::ranges::fill(s.group_tokens, 0);
   }
+}
+
+formats::ImatrixEntry ImportanceCollector::entry_of(const PlannedTensor& tensor) const {
+  const Sums& sums = sums_[index_of(tensor.layer, tensor.site)];
+  formats::ImatrixEntry entry;
+  for (std::size_t m = 0; m < sums.total_tokens.size(); ++m) {
+    for (std::size_t c = 0; c < sums.columns; ++c) {
+      const std::size_t column =
+          tensor.column_order.empty() ? c : static_cast<std::size_t>(tensor.column_order[c]);
+      const double v = sums.total[m * sums.columns + column];
+      const auto narrow = static_cast<float>(v);
+      if (!std::isfinite(narrow)) {
+        throw Error(ErrorCode::kBadInput, fmt::format("the squared inputs of {} sum to {}", tensor.name, v),
+                    {}, "the model overflows on the calibration texts");
+      }
+      entry.sum_squares.push_back(narrow);
+    }
+    entry.counts.push_back(static_cast<float>(sums.total_tokens[m]));
+  }
+  return entry;
 }
 
 formats::Imatrix ImportanceCollector::result() const {
   formats::Imatrix imatrix;
-  for (const model::LinearUse& use : model::block_linears(*spec_)) {
-    const Sums& sums =
-        sums_[static_cast<std::size_t>(use.layer) * model::kSites + static_cast<std::size_t>(use.site)];
-    formats::ImatrixEntry entry;
-    for (const double v : sums.total) {
-      const auto narrow = static_cast<float>(v);
-      if (!std::isfinite(narrow)) {
-        throw Error(ErrorCode::kBadInput,
-                    fmt::format("the squared inputs of {} sum to {}", use.linear->name, v), {},
-                    "the model overflows on the calibration texts");
-      }
-      entry.sum_squares.push_back(narrow);
-    }
-    entry.counts = {static_cast<float>(sums.total_tokens)};
-    imatrix.entries.emplace(model::gguf_name(spec_->model_type, use.linear->name + ".weight").value(),
-                            std::move(entry));
-  }
+  for (const PlannedTensor& t : matrices_) imatrix.entries.emplace(gguf_name_of(model_type_, t), entry_of(t));
   return imatrix;
 }
 

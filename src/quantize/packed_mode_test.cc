@@ -138,8 +138,37 @@ TEST_P(PackedMode, TheCacheIsInTheTypeThatWasAskedFor) {
   EXPECT_NE(values[1], values[2]);
 }
 
+// Experts' integer products, with few rows each, between recurrent and attention layers.
+TEST(PackedModeExperts, GiveTheSameBitsHoweverTheWorkIsCut) {
+  const testing::ScratchFolder scratch;
+  testing::write_random_model(scratch / "hf", testing::small_moe_config("qwen3_5_moe_text"));
+  testing::to_quantized_file(model::Model::open(scratch / "hf"), "q4_k", scratch / "m.gguf");
+  const model::Model m = model::Model::open(scratch / "m.gguf");
+  std::vector<TokenId> ids;
+  for (int i = 0; i < 90; ++i) ids.push_back((i * 7919 + i * i) % 96);
+  const auto last = [&](int threads, std::size_t chunk) {
+    engine::Engine engine(m, {.compute = ComputeMode::kPacked, .threads = threads});
+    const engine::SequenceId s = engine.add_sequence();
+    std::vector<float> out;
+    for (std::size_t at = 0; at < ids.size(); at += chunk) {
+      const auto part = std::span(ids).subspan(at, std::min(chunk, ids.size() - at));
+      const engine::StepResult r = engine.step({{{s, static_cast<std::int64_t>(at), part, Logits::kLast}}});
+      out.assign(r.logits.row(0).begin(), r.logits.row(0).end());
+      engine.commit(s, static_cast<std::int64_t>(part.size()));
+    }
+    return out;
+  };
+  const std::vector<float> whole = last(1, 512);
+  for (const std::size_t chunk : {1, 7, 64}) EXPECT_EQ(last(3, chunk), whole) << chunk;
+}
+
 void write_bf16_hf(const model::Model& source, const std::filesystem::path& folder, ThreadPool& pool) {
-  QuantPlan plan = make_convert_plan(source.spec(), QuantType::kBF16, true, 1);
+  QuantPlan plan = make_convert_plan(source.spec(), QuantType::kBF16, FileForm::kHf, 1);
+  const auto is_vector = [](const PlannedTensor& t) { return t.role == TensorRole::kVector; };
+  for (PlannedTensor& t : plan.tensors) {
+    if (is_vector(t)) t.asked = t.used = QuantType::kF32;  // as in the GGUF file
+  }
+  std::stable_partition(plan.tensors.begin(), plan.tensors.end(), is_vector);  // wider types first
   settle_plan(plan, largest_magnitudes(source, plan, pool, silent_progress()));
   write_hf(source, plan, QuantType::kBF16, folder, pool, silent_progress());
 }

@@ -42,39 +42,6 @@ bool matches(const KeepRule& rule, std::string_view model_type, const std::strin
   return false;
 }
 
-PlannedTensor matrix(const std::string& name, TensorRole role, std::int64_t rows, std::int64_t columns,
-                     int rotary_head_dim) {
-  return {name + ".weight", role, rows, columns, rotary_head_dim};
-}
-
-PlannedTensor vector(std::string name, std::int64_t size, int rotary_head_dim = 0) {
-  return {std::move(name), TensorRole::kVector, 1, size, rotary_head_dim};
-}
-
-void add_linear(std::vector<PlannedTensor>& out, const model::LinearSpec& linear, TensorRole role) {
-  out.push_back(matrix(linear.name, role, linear.rows, linear.columns, linear.rotary_head_dim));
-  if (linear.bias) out.push_back(vector(linear.name + ".bias", linear.rows, linear.rotary_head_dim));
-}
-
-/// Every weight of the model, types not chosen yet.
-std::vector<PlannedTensor> tensors_of(const model::ModelSpec& spec) {
-  model::require_plain(spec, fmt::format("writing {} models is not supported yet", spec.model_type));
-  std::vector<PlannedTensor> out;
-  out.push_back(matrix(spec.embedding, TensorRole::kEmbedding, spec.vocab_size, spec.hidden_size, 0));
-  const auto add_norm = [&](const model::NormSpec& norm) {
-    out.push_back(vector(norm.name + ".weight", norm.size));
-    out.back().added_in_gguf = norm.weight_offset;
-  };
-  for (const model::LayerSpec& layer : spec.layers) {
-    model::for_each_part(layer, add_norm, [&](const model::LinearSpec& l, model::Site) {
-      add_linear(out, l, TensorRole::kBlockMatrix);
-    });
-  }
-  add_norm(spec.final_norm);
-  if (spec.head.name != spec.embedding) add_linear(out, spec.head, TensorRole::kHead);
-  return out;
-}
-
 /// What llama.cpp's files of a type's name have for embedding and head: the head, also where it is the
 /// embedding, gets Q6_K if the type is smaller than Q8_0.
 QuantType deployed_type(QuantType type, bool is_head) {
@@ -155,16 +122,6 @@ KeepRule parse_keep_rule(std::string_view text) {
   return {std::string(text.substr(0, equals)), *type};
 }
 
-std::vector<std::uint64_t> PlannedTensor::shape() const {
-  const auto n = static_cast<std::uint64_t>(columns);
-  if (role == TensorRole::kVector) return {n};
-  return {static_cast<std::uint64_t>(rows), n};
-}
-
-std::uint64_t PlannedTensor::bytes() const {
-  return formats::bytes_of(used, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns));
-}
-
 std::uint64_t QuantPlan::payload_bytes() const {
   std::uint64_t bytes = 0;
   for (const PlannedTensor& t : tensors) bytes += t.bytes();
@@ -191,9 +148,12 @@ std::uint64_t QuantPlan::working_bytes() const {
   std::uint64_t longest_row = 0;
   for (const PlannedTensor& t : tensors)
     longest_row = std::max(longest_row, static_cast<std::uint64_t>(t.columns));
-  // One chunk of finished rows, and in each thread a row of weights and the same row read back.
-  return kChunkWeights * sizeof(float) +
-         static_cast<std::uint64_t>(threads) * 2 * longest_row * sizeof(float);
+  const bool transposes =
+      std::ranges::any_of(tensors, [](const PlannedTensor& t) { return t.transposed_rows > 0; });
+  // One chunk of finished rows, one of transposed ones, and in each thread a row of weights, the same in the
+  // file's order and read back.
+  return kChunkWeights * sizeof(float) * (transposes ? 2 : 1) +
+         static_cast<std::uint64_t>(threads) * 3 * longest_row * sizeof(float);
 }
 
 double QuantPlan::estimated_seconds() const {
@@ -204,14 +164,15 @@ double QuantPlan::estimated_seconds() const {
 }
 
 QuantPlan make_plan(const model::ModelSpec& spec, const Recipe& recipe, const PlanOptions& options) {
-  QuantPlan plan{recipe.name, recipe.importance, options.strict, options.threads, tensors_of(spec)};
+  QuantPlan plan{recipe.name, recipe.importance, options.strict, options.threads,
+                 planned_tensors(spec, FileForm::kGguf)};
   if (options.deploy && recipe.type == QuantType::kBF16) {
     throw Error(ErrorCode::kUsage,
                 "--deploy changes nothing in bf16: embedding and head are BF16 either way");
   }
   std::vector<bool> rule_used(options.keep.size(), false);
   for (PlannedTensor& t : plan.tensors) {
-    if (t.role == TensorRole::kVector) continue;
+    if (t.role == TensorRole::kVector || t.role == TensorRole::kKept) continue;  // F32
     t.asked = t.role == TensorRole::kBlockMatrix ? recipe.type : QuantType::kBF16;
     if (t.role != TensorRole::kBlockMatrix) {
       if (options.deploy) {
@@ -238,11 +199,16 @@ QuantPlan make_plan(const model::ModelSpec& spec, const Recipe& recipe, const Pl
   return plan;
 }
 
-QuantPlan make_convert_plan(const model::ModelSpec& spec, QuantType type, bool vectors_f32, int threads) {
-  QuantPlan plan{std::string(formats::name_of(type)), false, false, threads, tensors_of(spec)};
+QuantPlan make_convert_plan(const model::ModelSpec& spec, QuantType type, FileForm form, int threads) {
+  QuantPlan plan{std::string(formats::name_of(type)), false, false, threads, planned_tensors(spec, form)};
   for (PlannedTensor& t : plan.tensors) {
-    t.asked = t.role == TensorRole::kVector && vectors_f32 ? QuantType::kF32 : type;
+    const bool small = t.role == TensorRole::kVector || t.role == TensorRole::kKept;
+    t.asked = t.full_precision || (small && form == FileForm::kGguf) ? QuantType::kF32 : type;
     settle_shape(t);
+  }
+  if (form == FileForm::kHf) {
+    std::stable_partition(plan.tensors.begin(), plan.tensors.end(),
+                          [](const PlannedTensor& t) { return t.used == QuantType::kF32; });
   }
   return plan;
 }

@@ -12,6 +12,7 @@
 #include "formats/quant_type.h"
 #include "model/config.h"
 #include "model/spec.h"
+#include "quantize/planned_tensor.h"
 #include "quantize/recipe.h"
 
 namespace wring::quantize {
@@ -36,27 +37,6 @@ struct PlanOptions {
   int threads = 1;             // for the time estimate
 };
 
-enum class TensorRole { kEmbedding, kHead, kBlockMatrix, kVector };
-
-struct PlannedTensor {
-  std::string name;  // Hugging Face's, with ".weight" or ".bias"
-  TensorRole role = TensorRole::kVector;
-  std::int64_t rows = 1, columns = 0;
-  int rotary_head_dim =
-      0;  // > 0: rows (of a vector: elements) are rotary heads, in pairs order in GGUF files
-  float added_in_gguf = 0;  // to each value of a norm that multiplies by 1 + w
-  formats::QuantType asked = formats::QuantType::kF32;
-  formats::QuantType used = formats::QuantType::kF32;
-  std::string reason;  // why used is not asked, or why asked is not the recipe's type; else empty
-
-  std::uint64_t elements() const {
-    return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(columns);
-  }
-  std::vector<std::uint64_t> shape() const;  // outermost first
-  std::uint64_t bytes() const;
-  bool substituted() const { return asked != used; }
-};
-
 struct QuantPlan {
   std::string recipe;
   bool importance = false;  // block types are rounded under importance
@@ -72,13 +52,14 @@ struct QuantPlan {
   double estimated_seconds() const;     // on `threads` threads, reading and writing included
 };
 
-/// The plan of `recipe` for a model. Errors: kUsage for a rule that matches no matrix or an option that
-/// changes nothing; kNotSupported under `strict` where a type does not fit a tensor, naming the tensors.
+/// The plan of `recipe` for a model, written as GGUF. Errors: kUsage for a rule that matches no matrix or an
+/// option that changes nothing; kNotSupported under `strict` where a type does not fit a tensor, naming the
+/// tensors.
 QuantPlan make_plan(const model::ModelSpec& spec, const Recipe& recipe, const PlanOptions& options);
 
-/// The plan of a plain conversion: every matrix in `type`; vectors F32 if `vectors_f32` (GGUF), else in
-/// `type` too.
-QuantPlan make_convert_plan(const model::ModelSpec& spec, formats::QuantType type, bool vectors_f32,
+/// The plan of a plain conversion: every matrix in `type`. Vectors and kept maps are F32 in GGUF, in `type`
+/// too in a folder, whose wider tensors come first.
+QuantPlan make_convert_plan(const model::ModelSpec& spec, formats::QuantType type, FileForm form,
                             int threads);
 
 /// Takes the weights' largest magnitudes into account (largest_magnitudes(), by plan order): a tensor that

@@ -10,6 +10,7 @@
 #include "engine/weight_rows.h"
 #include "kernels/kernel_table.h"
 #include "quantize/block_quantizer.h"
+#include "quantize/tensor_reader.h"
 
 namespace wring::quantize {
 namespace {
@@ -23,18 +24,6 @@ std::size_t row_grain(std::size_t columns) {
 
 std::size_t to_size(std::int64_t n) {
   return static_cast<std::size_t>(n);
-}
-
-/// A row of the weight in our order; of a rotary vector, its elements.
-void read_row(const model::Model& model, const PlannedTensor& planned, const Weight& weight, std::size_t row,
-              float* out) {
-  const std::size_t columns = to_size(weight.columns);
-  engine::read_row(weight, static_cast<std::int64_t>(row), out, kernels::kernels());
-  if (planned.role != TensorRole::kVector || planned.rotary_head_dim == 0 || model.gguf() == nullptr) return;
-  const std::vector<float> stored(out, out + columns);
-  for (std::size_t i = 0; i < columns; ++i) {
-    out[i] = stored[to_size(model::paired_row(static_cast<std::int64_t>(i), planned.rotary_head_dim))];
-  }
 }
 
 /// The bits of the largest magnitude; those of NaN and the infinities are above all others.
@@ -56,27 +45,31 @@ constexpr std::uint32_t kInfinityBits = 0x7F800000U;
       weight.rows > 1 ? fmt::format("row {}, column {}", row, column) : fmt::format("index {}", column);
   const std::uint32_t block_size = weight.coded ? 1 : formats::info_of(weight.type()).block_size;
   if (block_size > 1) at += fmt::format(" (block {})", (row * values.size() + column) / block_size);
+  const bool whole = weight.coded || weight.data.size() == weight.tensor->data.size();
   throw Error(ErrorCode::kBadInput, fmt::format("{} at {}: a weight must be finite", values[column], at),
-              fmt::format("{}, tensor {}", weight.tensor->file, weight.tensor->name));
+              fmt::format("{}, tensor {}{}", weight.tensor->file, weight.tensor->name,
+                          whole ? "" : fmt::format(" ({})", weight.name)));
 }
 
-float largest_magnitude_of(const model::Model& model, const PlannedTensor& planned, ThreadPool& pool) {
-  const Weight& weight = model.weight(planned.name);
+float largest_magnitude_of(const Weight& weight, ThreadPool& pool) {
   engine::require_dequantize(weight);
   const std::size_t rows = to_size(weight.rows), columns = to_size(weight.columns);
   std::vector<std::uint32_t> by_row(rows);
   std::vector<std::vector<float>> buffers(to_size(pool.threads()), std::vector<float>(columns));
+  const auto read = [&](std::size_t row, float* out) {
+    engine::read_row(weight, static_cast<std::int64_t>(row), out, kernels::kernels());
+  };
   pool.for_pieces(rows, row_grain(columns), [&](std::size_t begin, std::size_t end, int worker) {
     float* values = buffers[to_size(worker)].data();
     for (std::size_t r = begin; r < end; ++r) {
-      read_row(model, planned, weight, r, values);
+      read(r, values);
       by_row[r] = largest_magnitude_bits(values, columns);
     }
   });
   const auto bad = std::ranges::find_if(by_row, [](std::uint32_t bits) { return bits >= kInfinityBits; });
   if (bad != by_row.end()) {
     const auto row = static_cast<std::size_t>(bad - by_row.begin());
-    read_row(model, planned, weight, row, buffers[0].data());
+    read(row, buffers[0].data());
     refuse_not_finite(weight, row, buffers[0]);
   }
   return std::bit_cast<float>(*std::ranges::max_element(by_row));
@@ -121,65 +114,63 @@ std::vector<float> largest_magnitudes(const model::Model& model, const QuantPlan
   for (const PlannedTensor& planned : plan.tensors) {
     progress.throw_if_cancelled();
     progress.update("checking weights", largest.size(), plan.tensors.size(), "tensors");
-    largest.push_back(largest_magnitude_of(model, planned, pool));
+    float magnitude = 0;
+    for (const std::string& name : planned.weights)
+      magnitude = std::max(magnitude, largest_magnitude_of(model.weight(name), pool));
+    largest.push_back(magnitude);
   }
   progress.update("checking weights", largest.size(), plan.tensors.size(), "tensors");
   return largest;
 }
 
 TensorReport stream_tensor(const model::Model& model, const PlannedTensor& planned,
-                           std::span<const float> importance, bool gguf_form, ThreadPool& pool,
-                           const ByteSink& sink, ProgressSink& progress) {
-  const Weight& weight = model.weight(planned.name);
-  engine::require_dequantize(weight);
-  const std::size_t rows = to_size(weight.rows), columns = to_size(weight.columns);
-  const RowQuantizer quantizer(planned.used, columns, importance);
-  const bool reorder = gguf_form && planned.rotary_head_dim > 0;
-  const bool vector = planned.role == TensorRole::kVector;
+                           const TensorImportance& importance, ThreadPool& pool, const ByteSink& sink,
+                           ProgressSink& progress) {
+  TensorReader reader(model, planned);
+  const std::size_t rows = to_size(planned.rows), columns = to_size(planned.columns),
+                    matrix_rows = rows / to_size(planned.matrices());
+  std::vector<RowQuantizer> quantizers;  // by matrix where there is importance, else one
+  for (const std::span<const float> i : importance) quantizers.emplace_back(planned.used, columns, i);
+  if (importance.empty()) quantizers.emplace_back(planned.used, columns);
+  const std::size_t row_bytes = quantizers.front().row_bytes();
 
-  // Whole heads a chunk, so that the rows of a head stay in one.
-  const std::size_t unit = reorder && !vector ? to_size(planned.rotary_head_dim) : 1;
-  const std::size_t chunk_rows = std::max<std::size_t>(unit, kChunkWeights / columns / unit * unit);
-  std::vector<std::byte> chunk(std::min(chunk_rows, rows) * quantizer.row_bytes());
-  std::vector<Squares> squares(std::min(chunk_rows, rows));
+  const std::size_t chunk_rows = std::clamp<std::size_t>(kChunkWeights / columns, 1, rows);
+  std::vector<std::byte> chunk(chunk_rows * row_bytes);
+  std::vector<Squares> squares(chunk_rows);
   struct Buffers {
-    std::vector<float> x, back;
+    std::vector<float> x, back, scratch;
   };
   std::vector<Buffers> buffers(to_size(pool.threads()),
-                               {std::vector<float>(columns), std::vector<float>(columns)});
+                               {std::vector<float>(columns), std::vector<float>(columns), {}});
 
   Squares total;
+  bool weighted = false;
+  for (const std::span<const float> i : importance) weighted = weighted || !i.empty();
   for (std::size_t first = 0; first < rows; first += chunk_rows) {
     progress.throw_if_cancelled();
     const std::size_t count = std::min(chunk_rows, rows - first);
+    reader.prepare(first, count, pool);
     pool.for_pieces(count, row_grain(columns), [&](std::size_t begin, std::size_t end, int worker) {
-      auto& [x, back] = buffers[to_size(worker)];
+      auto& [x, back, scratch] = buffers[to_size(worker)];
       for (std::size_t i = begin; i < end; ++i) {
-        read_row(model, planned, weight, first + i, x.data());
-        if (gguf_form && planned.added_in_gguf != 0) {
-          for (float& value : x) value += planned.added_in_gguf;
-        }
-        if (reorder && vector) {
-          for (std::size_t j = 0; j < columns; ++j) {
-            back[to_size(model::paired_row(static_cast<std::int64_t>(j), planned.rotary_head_dim))] = x[j];
-          }
-          x.swap(back);
-        }
-        const std::size_t place =
-            reorder && !vector
-                ? to_size(model::paired_row(static_cast<std::int64_t>(i), planned.rotary_head_dim))
-                : i;
-        std::byte* out = chunk.data() + place * quantizer.row_bytes();
-        quantizer.quantize(x.data(), out);
+        const std::size_t matrix = importance.empty() ? 0 : (first + i) / matrix_rows;
+        reader.read(first + i, x.data(), scratch);
+        std::byte* out = chunk.data() + i * row_bytes;
+        quantizers[matrix].quantize(x.data(), out);
         kernels::kernels().dequantize(planned.used, out, back.data(), columns);
-        squares[i] = squares_of(x, back.data(), importance);
+        squares[i] =
+            squares_of(x, back.data(), importance.empty() ? std::span<const float>() : importance[matrix]);
       }
     });
     for (std::size_t i = 0; i < count; ++i) total += squares[i];
-    sink({chunk.data(), count * quantizer.row_bytes()});
+    sink({chunk.data(), count * row_bytes});
+  }
+  if (!std::isfinite(total.x)) {
+    throw Error(ErrorCode::kBadInput, "a value is not finite in the file's form",
+                fmt::format("{}, {}", model.path().string(), planned.name));
   }
   TensorReport report{planned, total.x, ratio(total.error, total.x), std::nullopt};
-  if (!importance.empty()) report.weighted_error = ratio(total.weighted_error, total.weighted_x);
+  if (weighted) report.weighted_error = ratio(total.weighted_error, total.weighted_x);
   return report;
 }
 

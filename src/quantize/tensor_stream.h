@@ -1,6 +1,5 @@
 // Weights of an opened model, dequantized row by row in parallel, checked, put into another type and handed
-// on in the order of a file. What GGUF and Hugging Face output share: only names, metadata and the order of
-// rotary rows differ.
+// on in the order of a file. What GGUF and Hugging Face output share: the plan says in what they differ.
 #pragma once
 
 #include <cstdint>
@@ -43,20 +42,22 @@ double block_matrix_error(const std::vector<TensorReport>& tensors);
 /// counts alike: the scale of a matrix' inputs says nothing about how much its output matters.
 std::optional<double> block_matrix_weighted_error(const std::vector<TensorReport>& tensors);
 
-/// The largest |x| of each planned tensor. Errors: kBadInput for a NaN or an infinity, naming tensor,
-/// position and (of quantized sources) block; kNotSupported for a source type that cannot be read;
-/// kCancelled.
+/// The largest |x| of the weights that each planned tensor is made of. Errors: kBadInput for a NaN or an
+/// infinity, naming tensor, position and (of quantized sources) block; kNotSupported for a source type that
+/// cannot be read; kCancelled.
 std::vector<float> largest_magnitudes(const model::Model& model, const QuantPlan& plan, ThreadPool& pool,
                                       ProgressSink& progress);
+
+/// By matrix of a tensor: one value a column, or none. Empty: none at all.
+using TensorImportance = std::vector<std::span<const float>>;
 
 /// Where finished bytes go, in order.
 using ByteSink = std::function<void(std::span<const std::byte>)>;
 
-/// Puts one tensor into its planned type. `importance`: empty, or one value a column. `gguf_form`: rotary
-/// heads are written in GGUF's order, norms with the 1 that they multiply by. Errors: kCancelled between
-/// chunks, and the sink's.
+/// Puts one tensor into its planned type and form. Errors: kCancelled between chunks, and the sink's;
+/// kBadInput for a value that is not finite in that form.
 TensorReport stream_tensor(const model::Model& model, const PlannedTensor& planned,
-                           std::span<const float> importance, bool gguf_form, ThreadPool& pool,
-                           const ByteSink& sink, ProgressSink& progress);
+                           const TensorImportance& importance, ThreadPool& pool, const ByteSink& sink,
+                           ProgressSink& progress);
 
 }  // namespace wring::quantize

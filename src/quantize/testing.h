@@ -19,6 +19,8 @@
 #include "model/model.h"
 #include "quantize/plan.h"
 #include "quantize/tensor_stream.h"
+#include "quantize/write_gguf.h"
+#include "quantize/write_hf.h"
 
 namespace wring::quantize::testing {
 
@@ -62,18 +64,13 @@ inline float test_weight(std::uint64_t& state) {
 /// Changes a tensor's values before they are written.
 using Change = std::function<void(const std::string& name, std::vector<float>& values)>;
 
-/// A llama of one block (hidden 256, intermediate 512, 4 heads of 64, 2 key/value heads) with F32 weights.
-inline void write_small_llama(const std::filesystem::path& folder, const Change& change = {},
-                              const std::string& more_config = "", int vocab_size = 96) {
+/// A model of `config` (config.json's text) with random F32 weights.
+inline void write_random_model(const std::filesystem::path& folder, const std::string& config,
+                               const Change& change = {}) {
   std::filesystem::create_directories(folder);
-  write_file_atomically(folder / "config.json", R"({"model_type": "llama", "vocab_size": )" +
-                                                    std::to_string(vocab_size) +
-                                                    R"(, "hidden_size": 256, "intermediate_size": 512,
-  "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
-  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0)" +
-                                                    more_config + "}");
+  write_file_atomically(folder / "config.json", config);
   const model::ModelSpec spec = model::make_spec(model::read_hf_config(folder));
-  const QuantPlan plan = make_convert_plan(spec, formats::QuantType::kF32, true, 1);
+  const QuantPlan plan = make_convert_plan(spec, formats::QuantType::kF32, FileForm::kHf, 1);
   formats::SafetensorsWriter writer(folder / "model.safetensors");
   for (const PlannedTensor& t : plan.tensors) writer.declare(t.name, formats::QuantType::kF32, t.shape());
   writer.begin_data();
@@ -85,6 +82,61 @@ inline void write_small_llama(const std::filesystem::path& folder, const Change&
     writer.write(std::as_bytes(std::span(values)));
   }
   writer.commit();
+}
+
+/// A llama of one block (hidden 256, intermediate 512, 4 heads of 64, 2 key/value heads) with F32 weights.
+inline void write_small_llama(const std::filesystem::path& folder, const Change& change = {},
+                              const std::string& more_config = "", int vocab_size = 96) {
+  write_random_model(folder,
+                     R"({"model_type": "llama", "vocab_size": )" + std::to_string(vocab_size) +
+                         R"(, "hidden_size": 256, "intermediate_size": 512,
+  "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+  "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "rope_theta": 10000.0)" +
+                         more_config + "}",
+                     change);
+}
+
+/// A config.json of two blocks with experts (hidden 256, 4 heads of 64, 2 key/value heads, experts of 256)
+/// for the model types that tests/data has no model of.
+inline std::string small_moe_config(const std::string& model_type) {
+  std::string config = R"({"model_type": ")" + model_type + R"(", "vocab_size": 96, "hidden_size": 256,
+  "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+  "hidden_act": "silu", "max_position_embeddings": 128, "rms_norm_eps": 1e-5, "intermediate_size": 256,
+  "num_experts_per_tok": 2, "tie_word_embeddings": false, "norm_topk_prob": true,
+  "moe_intermediate_size": 256, "sliding_window": null)";
+  config += model_type == "mixtral" ? R"(, "num_local_experts": 6)" : R"(, "num_experts": 6)";
+  if (!model_type.starts_with("qwen3_5")) return config + R"(, "rope_theta": 10000.0})";
+  return config + R"(, "shared_expert_intermediate_size": 256, "full_attention_interval": 2,
+  "linear_conv_kernel_dim": 4, "linear_num_key_heads": 2, "linear_num_value_heads": 6,
+  "linear_key_head_dim": 32, "linear_value_head_dim": 64,
+  "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.25}})";
+}
+
+inline QuantPlan settled_plan(const model::Model& model, QuantPlan plan, ThreadPool& pool) {
+  settle_plan(plan, largest_magnitudes(model, plan, pool, silent_progress()));
+  return plan;
+}
+
+/// The model written plainly in `type`.
+inline void to_gguf_file(const model::Model& model, formats::QuantType type,
+                         const std::filesystem::path& out) {
+  ThreadPool pool(2);
+  write_gguf(model, settled_plan(model, make_convert_plan(model.spec(), type, FileForm::kGguf, 2), pool),
+             nullptr, out, pool, silent_progress());
+}
+inline void to_hf_folder(const model::Model& model, formats::QuantType type,
+                         const std::filesystem::path& out) {
+  ThreadPool pool(2);
+  write_hf(model, settled_plan(model, make_convert_plan(model.spec(), type, FileForm::kHf, 2), pool), type,
+           out, pool, silent_progress());
+}
+
+inline QuantizeReport to_quantized_file(const model::Model& model, const std::string& recipe,
+                                        const std::filesystem::path& out,
+                                        const formats::Imatrix* imatrix = nullptr) {
+  ThreadPool pool(2);
+  return write_gguf(model, settled_plan(model, make_plan(model.spec(), parse_recipe(recipe), {}), pool),
+                    imatrix, out, pool, silent_progress());
 }
 
 /// All values of a weight in Hugging Face's order.

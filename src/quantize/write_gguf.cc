@@ -9,8 +9,8 @@
 
 #include "base/error.h"
 #include "formats/gguf.h"
-#include "model/names.h"
 #include "quantize/block_quantizer.h"
+#include "quantize/expert_coverage.h"
 #include "quantize/gguf_metadata.h"
 
 namespace wring::quantize {
@@ -18,33 +18,38 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kRopeFreqs = "rope_freqs.weight";
+constexpr std::size_t kShownExperts = 16;  // in a warning
 
-std::string gguf_name_of(const model::Model& model, const PlannedTensor& tensor) {
-  const std::optional<std::string> name = model::gguf_name(model.spec().model_type, tensor.name);
-  if (!name) throw Error(ErrorCode::kInternal, fmt::format("{} has no name in GGUF", tensor.name));
-  return *name;
-}
-
-/// The importance of a tensor's columns: empty where the plan has none or the type has no use for it.
-/// Embedding and head may lack an entry, as llama.cpp's imatrix files do.
-std::span<const float> importance_of(const model::Model& model, const QuantPlan& plan,
-                                     const PlannedTensor& tensor, const formats::Imatrix* imatrix) {
-  if (!plan.importance || tensor.role == TensorRole::kVector || !uses_importance(tensor.used)) return {};
-  const std::string name = gguf_name_of(model, tensor);
+/// The importance of a tensor's columns: empty where the plan has none or the type has no use for it, and of
+/// experts that saw too few tokens. Embedding and head may lack an entry, as llama.cpp's imatrix files do.
+TensorImportance importance_of(const model::Model& model, const QuantPlan& plan, const PlannedTensor& tensor,
+                               const formats::Imatrix* imatrix) {
+  const bool matrix = tensor.role != TensorRole::kVector && tensor.role != TensorRole::kKept;
+  if (!plan.importance || !matrix || !uses_importance(tensor.used)) return {};
+  const std::string name = gguf_name_of(model.spec().model_type, tensor);
   const auto found = imatrix->entries.find(name);
   if (found == imatrix->entries.end()) {
     if (tensor.role != TensorRole::kBlockMatrix) return {};
     throw Error(ErrorCode::kBadInput, fmt::format("the importance matrix has no entry for {}", name), {},
                 "was it made from another model? wring imatrix makes one");
   }
-  if (found->second.sum_squares.size() != static_cast<std::size_t>(tensor.columns)) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("the importance matrix has {} values for {}, which has {} columns",
-                            found->second.sum_squares.size(), name, tensor.columns),
-                {}, "was it made from another model? wring imatrix makes one");
+  const formats::ImatrixEntry& entry = found->second;
+  const auto columns = static_cast<std::size_t>(tensor.columns),
+             matrices = static_cast<std::size_t>(tensor.matrices());
+  if (entry.sum_squares.size() != columns * matrices || entry.counts.size() != matrices) {
+    throw Error(
+        ErrorCode::kBadInput,
+        fmt::format("the importance matrix has {} values of {} matrices for {}, which has {} columns in "
+                    "{} matrices",
+                    entry.sum_squares.size(), entry.counts.size(), name, tensor.columns, matrices),
+        {}, "was it made from another model? wring imatrix makes one");
   }
-  return found->second.sum_squares;
+  TensorImportance importance;
+  for (std::size_t m = 0; m < matrices; ++m) {
+    const std::span<const float> sums = std::span(entry.sum_squares).subspan(m * columns, columns);
+    importance.push_back(saw_few_tokens(tensor, entry, m) ? std::span<const float>() : sums);
+  }
+  return importance;
 }
 
 /// The type that most of the blocks' weights have: general.file_type names it.
@@ -84,20 +89,26 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   QuantizeReport report;
   add_gguf_metadata(writer, model, main_type(plan), plan.importance ? imatrix : nullptr, report.warnings);
 
-  const std::vector<float> divisors = gguf_rope_divisors(model.config());
-  if (!divisors.empty()) {
-    const std::array<std::uint64_t, 1> shape = {divisors.size()};
-    writer.declare(kRopeFreqs, formats::QuantType::kF32, shape);
+  if (plan.importance) {
+    const ExpertCoverage coverage = expert_coverage(*imatrix);
+    if (!coverage.few.empty()) report.warnings.push_back(few_tokens_text(coverage, kShownExperts));
   }
-  for (const PlannedTensor& t : plan.tensors) writer.declare(gguf_name_of(model, t), t.used, t.shape());
+
+  const std::vector<RopeVector> rope = gguf_rope_vectors(model.config());
+  for (const RopeVector& v : rope) {
+    const std::array<std::uint64_t, 1> shape = {v.divisors.size()};
+    writer.declare(v.name, formats::QuantType::kF32, shape);
+  }
+  for (const PlannedTensor& t : plan.tensors)
+    writer.declare(gguf_name_of(model.spec().model_type, t), t.used, t.shape());
   writer.begin_data();
-  writer.write(std::as_bytes(std::span(divisors)));
+  for (const RopeVector& v : rope) writer.write(std::as_bytes(std::span(v.divisors)));
 
   const auto sink = [&](std::span<const std::byte> bytes) { writer.write(bytes); };
   for (const PlannedTensor& t : plan.tensors) {
     progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
     report.tensors.push_back(
-        stream_tensor(model, t, importance_of(model, plan, t, imatrix), true, pool, sink, progress));
+        stream_tensor(model, t, importance_of(model, plan, t, imatrix), pool, sink, progress));
   }
   progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
   writer.commit([&](const formats::GgufReader& written) {

@@ -40,8 +40,8 @@ QuantizeReport quantize(const model::Model& model, const std::string& recipe,
 
 void convert(const model::Model& model, QuantType type, const std::filesystem::path& out) {
   ThreadPool pool(2);
-  write_gguf(model, settled(model, make_convert_plan(model.spec(), type, true, 2), pool), nullptr, out, pool,
-             silent_progress());
+  write_gguf(model, settled(model, make_convert_plan(model.spec(), type, FileForm::kGguf, 2), pool), nullptr,
+             out, pool, silent_progress());
 }
 
 std::string bytes_of_file(const std::filesystem::path& path) {

@@ -54,7 +54,7 @@ QuantizeReport write_hf(const model::Model& model, const QuantPlan& plan, format
   const auto sink = [&](std::span<const std::byte> bytes) { writer.write(bytes); };
   for (const PlannedTensor& t : plan.tensors) {
     progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
-    report.tensors.push_back(stream_tensor(model, t, {}, false, pool, sink, progress));
+    report.tensors.push_back(stream_tensor(model, t, {}, pool, sink, progress));
   }
   progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
   writer.commit();

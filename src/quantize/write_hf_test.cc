@@ -22,20 +22,21 @@ using ::testing::HasSubstr;
 using testing::ScratchFolder;
 using testing::values_of;
 
-QuantPlan convert_plan(const model::Model& model, QuantType type, bool vectors_f32, ThreadPool& pool) {
-  QuantPlan plan = make_convert_plan(model.spec(), type, vectors_f32, 2);
+QuantPlan convert_plan(const model::Model& model, QuantType type, FileForm form, ThreadPool& pool) {
+  QuantPlan plan = make_convert_plan(model.spec(), type, form, 2);
   settle_plan(plan, largest_magnitudes(model, plan, pool, silent_progress()));
   return plan;
 }
 
 void to_hf(const model::Model& model, QuantType type, const fs::path& out) {
   ThreadPool pool(2);
-  write_hf(model, convert_plan(model, type, false, pool), type, out, pool, silent_progress());
+  write_hf(model, convert_plan(model, type, FileForm::kHf, pool), type, out, pool, silent_progress());
 }
 
 QuantizeReport to_gguf(const model::Model& model, QuantType type, const fs::path& out) {
   ThreadPool pool(2);
-  return write_gguf(model, convert_plan(model, type, true, pool), nullptr, out, pool, silent_progress());
+  return write_gguf(model, convert_plan(model, type, FileForm::kGguf, pool), nullptr, out, pool,
+                    silent_progress());
 }
 
 TEST(WriteHf, ThroughGgufAndBackGivesTheSameWeights) {
