@@ -391,6 +391,7 @@ TEST_P(QuantizedWeights, AreReadByTheirDefinition) {
   const Checkpoint folder(e.quantization, e.tensors);
   const model::Model model = model::Model::open(folder.path());
   const model::Weight& weight = model.weight(std::string(kMap) + ".weight");
+  EXPECT_EQ(model.warnings().empty(), e.scheme.find("activations") == std::string::npos);
   EXPECT_EQ(weight.type_name(), e.scheme);
   EXPECT_TRUE(model.is_quantized());
   const std::vector<float> got = read_matrix(weight, kernels::kernels());
@@ -448,6 +449,7 @@ TEST(QuantizationConfig, WhatIsNotReadIsRefusedByName) {
   const ErrorCode no = ErrorCode::kNotSupported, bad = ErrorCode::kBadInput;
   EXPECT_EQ(refusal(R"({"quant_method": "bitsandbytes"})", "bitsandbytes"), no);
   EXPECT_EQ(refusal(R"({"quant_method": "gptq", "bits": 3, "group_size": 32})", "num_bits 3"), no);
+  EXPECT_EQ(refusal(R"({"quant_method": "gptq", "bits": 4, "dynamic": {"+:.*up": {"bits": 8}}})", "+:.*up"), no);
   EXPECT_EQ(refusal(R"({"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemv"})", "gemv"),
             no);
   EXPECT_EQ(refusal(R"({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"})", "W4A8_AWQ"), no);

@@ -55,6 +55,11 @@ Model Model::open(const fs::path& path) {
                   state->safetensors ? &*state->safetensors : nullptr);
   state->weights = load_weights(state->spec, state->config, book);
   book.account_for_all();
+  if (const std::string activations = state->config.quantization.activations(); !activations.empty()) {
+    state->warnings.push_back(fmt::format(
+        "the checkpoint is meant for {} activations; here they are not rounded as its engine would",
+        activations));
+  }
   state->warnings.insert(state->warnings.end(), book.warnings.begin(), book.warnings.end());
   for (std::size_t i = 0; i < state->weights.size(); ++i) state->by_name.emplace(state->weights[i].name, i);
   for (const std::int32_t id : state->config.eos_token_ids) {

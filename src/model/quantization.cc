@@ -185,6 +185,17 @@ QuantScheme read_modelopt(const json& config, const std::string& where) {
   return scheme;
 }
 
+/// GPTQModel's "dynamic": "-:pattern" leaves maps unquantized, which their tensors show; others change the
+/// scheme.
+void refuse_overrides(const json& config, const std::string& where) {
+  if (!has_value(config, "dynamic")) return;
+  for (const auto& [pattern, changes] : object_in(config, "dynamic", where).items()) {
+    if (!pattern.starts_with("-:"))
+      refuse(fmt::format("dynamic {} is not supported", printable(pattern)), where,
+             "patterns that begin with -:");
+  }
+}
+
 QuantScheme read_gptq(const json& config, const std::string& where) {
   QuantScheme scheme;
   scheme.layout = CodeLayout::kGptq;
@@ -196,7 +207,7 @@ QuantScheme read_gptq(const json& config, const std::string& where) {
   if (form != "gptq" && form != "gptq_v2")
     refuse(fmt::format("checkpoint_format {} is not supported", printable(form)), where, "gptq, gptq_v2");
   scheme.zero_offset = form == "gptq" ? 1 : 0;
-  require_empty(config, "dynamic", where);
+  refuse_overrides(config, where);
   return scheme;
 }
 
@@ -269,6 +280,13 @@ const QuantScheme& QuantizationConfig::scheme_of(std::string_view module) const 
   }
   throw Error(ErrorCode::kBadInput,
               fmt::format("{} is stored quantized, but no target of quantization_config has it", module));
+}
+
+std::string QuantizationConfig::activations() const {
+  for (const Group& group : groups) {
+    if (!group.scheme.activations.empty()) return group.scheme.activations;
+  }
+  return {};
 }
 
 QuantizationConfig read_quantization(const json& config, const std::filesystem::path& folder,

@@ -50,6 +50,8 @@ struct QuantizationConfig {
 
   /// The scheme of the linear map of this name. Errors: kBadInput naming the map where no group has it.
   const QuantScheme& scheme_of(std::string_view module) const;
+  /// What the checkpoint wants of activations ("FP8"); empty: nothing.
+  std::string activations() const;
 };
 
 /// Of config.json (`config`; empty where it has none: then folder/hf_quant_config.json, as ModelOpt writes

@@ -121,7 +121,7 @@ bool TensorBook::is_derived(const TensorInfo& tensor) const {
 }
 
 void TensorBook::account_for_all() {
-  std::size_t left_out = 0, activation_scales = 0;
+  std::size_t left_out = 0;
   const TensorInfo* embedding = find("model.embed_tokens.weight");
   if (embedding == nullptr) embedding = find("transformer.wte.weight");
   for (const TensorInfo& tensor : tensors()) {
@@ -130,10 +130,7 @@ void TensorBook::account_for_all() {
       ++left_out;
       continue;
     }
-    if (!config_->quantization.method.empty() && is_activation_scale(tensor.name)) {
-      ++activation_scales;
-      continue;
-    }
+    if (!config_->quantization.method.empty() && is_activation_scale(tensor.name)) continue;
     if (tensor.name == "lm_head.weight" && config_->tie_word_embeddings && embedding != nullptr) {
       // A copy of the tied embedding, as some exporters write it. Anything else there would be another model.
       if (tensor.type == embedding->type && std::ranges::equal(tensor.data, embedding->data)) continue;
@@ -145,10 +142,6 @@ void TensorBook::account_for_all() {
                 fmt::format("tensor {} is not part of a {} model of {} layers", tensor.name,
                             config_->model_type, config_->num_hidden_layers),
                 tensor.file, "the configuration may be another model's");
-  }
-  if (activation_scales > 0) {
-    warnings.push_back(fmt::format(
-        "{} scales of quantized activations are not used: activations stay in float32", activation_scales));
   }
   if (left_out > 0) {
     warnings.push_back(fmt::format(

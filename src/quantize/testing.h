@@ -13,6 +13,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/floats.h"
+#include "engine/engine.h"
 #include "engine/weight_rows.h"
 #include "formats/safetensors.h"
 #include "kernels/kernel_table.h"
@@ -142,6 +143,20 @@ inline QuantizeReport to_quantized_file(const model::Model& model, const std::st
 /// All values of a weight in Hugging Face's order.
 inline std::vector<float> values_of(const model::Model& model, const std::string& name) {
   return engine::read_matrix(model.weight(name), kernels::kernels());
+}
+
+/// Logits after each of some tokens, in exact mode.
+inline std::vector<float> all_logits(const model::Model& model) {
+  engine::Engine engine(model, {});
+  const std::vector<engine::TokenId> ids = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 31, 77, 40};
+  const engine::StepResult r = engine.step({{{engine.add_sequence(), 0, ids, engine::Logits::kAll}}});
+  std::vector<float> out;
+  for (std::int64_t i = 0; i < r.logits.count; ++i)
+    out.insert(out.end(), r.logits.row(i).begin(), r.logits.row(i).end());
+  return out;
+}
+inline std::vector<float> all_logits(const std::filesystem::path& path) {
+  return all_logits(model::Model::open(path));
 }
 
 /// The error that `f` throws; a test failure and an internal error if it throws none.

@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using formats::GgufReader;
 using formats::QuantType;
+using testing::all_logits;
 using testing::data;
 using testing::error_of;
 using ::testing::HasSubstr;
@@ -29,20 +30,6 @@ fs::path family_source(const std::string& name, const ScratchFolder& scratch) {
   if (fs::exists(data("arch/" + name))) return data("arch/" + name);
   testing::write_random_model(scratch / "source", testing::small_moe_config(name));
   return scratch / "source";
-}
-
-std::vector<float> all_logits(const model::Model& m) {
-  engine::Engine engine(m, {});
-  const std::vector<engine::TokenId> ids = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 31, 77, 40};
-  const engine::StepResult r = engine.step({{{engine.add_sequence(), 0, ids, engine::Logits::kAll}}});
-  std::vector<float> out;
-  for (std::int64_t i = 0; i < r.logits.count; ++i)
-    out.insert(out.end(), r.logits.row(i).begin(), r.logits.row(i).end());
-  return out;
-}
-
-std::vector<float> all_logits(const fs::path& path) {
-  return all_logits(model::Model::open(path));
 }
 
 /// The largest difference, in standard deviations of `b`.

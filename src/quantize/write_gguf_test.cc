@@ -89,20 +89,12 @@ TEST(WriteGguf, PutsRotaryBiasesInPairsOrder) {
   }
 }
 
-std::vector<float> last_logits(const model::Model& model) {
-  engine::Engine engine(model, {});
-  const std::vector<engine::TokenId> ids = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9};
-  const engine::SequenceId sequence = engine.add_sequence();
-  const engine::StepResult result = engine.step({{{sequence, 0, ids, engine::Logits::kLast}}});
-  return {result.logits.row(0).begin(), result.logits.row(0).end()};
-}
-
 TEST_P(ConvertedFixture, ComputesTheSameLogits) {
   const ScratchFolder scratch;
   const model::Model source = model::Model::open(data(std::string("arch/") + GetParam()));
   convert(source, QuantType::kF32, scratch / "m.gguf");
-  const std::vector<float> ours = last_logits(source),
-                           theirs = last_logits(model::Model::open(scratch / "m.gguf"));
+  const std::vector<float> ours = testing::all_logits(source),
+                           theirs = testing::all_logits(model::Model::open(scratch / "m.gguf"));
   ASSERT_EQ(ours.size(), theirs.size());
   for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_NEAR(ours[i], theirs[i], 1e-5) << i;
 }
@@ -139,7 +131,7 @@ TEST_P(Gemma, GoesWithTheOneInItsNorms) {
   const std::vector<float> ours = values_of(source, "model.norm.weight"),
                            theirs = values_of(written, "model.norm.weight");
   for (std::size_t i = 0; i < ours.size(); ++i) EXPECT_EQ(theirs[i], ours[i] + 1);
-  const std::vector<float> a = last_logits(source), b = last_logits(written);
+  const std::vector<float> a = testing::all_logits(source), b = testing::all_logits(written);
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4) << i;
 }
 
