@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A hybrid model (Gated DeltaNet and attention) of random BF16 weights from a config.json, in shards: for sizes and speed only.
+"""A hybrid model (Gated DeltaNet and attention, dense or with experts) of random BF16 weights from a config.json, in shards: for sizes and speed only.
 
     bench/make_hybrid_model.py CONFIG.json OUT [--shard 2e9]
 
@@ -14,9 +14,21 @@ import struct
 import numpy as np
 
 
+def mlps(c):
+    hidden, experts = c["hidden_size"], c.get("num_experts", 0)
+    parts = {"": c.get("intermediate_size")}
+    if experts:
+        parts = {f"experts.{e}.": c["moe_intermediate_size"] for e in range(experts)} | {"shared_expert.": c["shared_expert_intermediate_size"]}
+    out = {"mlp.gate": (experts, hidden), "mlp.shared_expert_gate": (1, hidden)} if experts else {}
+    for part, inner in parts.items():
+        p = "mlp." + part
+        out |= {p + "gate_proj": (inner, hidden), p + "up_proj": (inner, hidden), p + "down_proj": (hidden, inner)}
+    return out
+
+
 def shapes(c):
-    """Name → shape, as transformers publishes qwen3_5_text."""
-    hidden, inner, head = c["hidden_size"], c["intermediate_size"], c["head_dim"]
+    """Name → shape, as transformers publishes qwen3_5_text and qwen3_5_moe_text."""
+    hidden, head = c["hidden_size"], c["head_dim"]
     q, kv = c["num_attention_heads"] * head, c["num_key_value_heads"] * head
     keys = c["linear_num_key_heads"] * c["linear_key_head_dim"]
     heads = c["linear_num_value_heads"]
@@ -24,8 +36,7 @@ def shapes(c):
     out = {"model.embed_tokens.weight": (c["vocab_size"], hidden)}
     for i, kind in enumerate(c["layer_types"]):
         p = f"model.layers.{i}."
-        block = {"input_layernorm": (hidden,), "post_attention_layernorm": (hidden,), "mlp.gate_proj": (inner, hidden),
-                 "mlp.up_proj": (inner, hidden), "mlp.down_proj": (hidden, inner)}
+        block = {"input_layernorm": (hidden,), "post_attention_layernorm": (hidden,)} | mlps(c)
         if kind == "full_attention":
             block |= {"self_attn.q_proj": (2 * q, hidden), "self_attn.k_proj": (kv, hidden), "self_attn.v_proj": (kv, hidden),
                       "self_attn.o_proj": (hidden, q), "self_attn.q_norm": (head,), "self_attn.k_norm": (head,)}
