@@ -52,6 +52,8 @@ struct Engine::State {
 
   void check(const BatchItem& item);
   void prepare(const Batch& batch);
+  /// The same where the rows' residual streams are the caller's.
+  void prepare(const Batch& batch, std::span<const float> residual);
 };
 
 void Engine::State::check(const BatchItem& item) {
@@ -79,6 +81,14 @@ void Engine::State::check(const BatchItem& item) {
                   fmt::format("token id {} is outside the vocabulary of {}", id, model->spec().vocab_size));
     }
   }
+}
+
+void Engine::State::prepare(const Batch& batch, std::span<const float> residual) {
+  prepare(batch);
+  const std::size_t expected = plan.ids.size() * static_cast<std::size_t>(model->spec().hidden_size);
+  if (residual.size() == expected) return;
+  throw Error(ErrorCode::kInternal,
+              fmt::format("a residual stream of {} values, not {}", residual.size(), expected));
 }
 
 void Engine::State::prepare(const Batch& batch) {
@@ -163,6 +173,46 @@ StepResult Engine::step(const Batch& batch, ForwardObserver* observer) {
     next += wanted;
   }
   return result;
+}
+
+namespace {
+
+/// Sequences for the length of a scope.
+class Documents {
+ public:
+  Documents(Engine& engine, std::span<const std::span<const TokenId>> documents) : engine_(&engine) {
+    for (const std::span<const TokenId> ids : documents) {
+      const auto count = static_cast<std::int64_t>(ids.size());
+      sequences_.push_back(engine.add_sequence(count));
+      batch.items.push_back({sequences_.back(), 0, ids, Logits::kNone, count});
+    }
+  }
+  ~Documents() {
+    for (const SequenceId s : sequences_) engine_->remove_sequence(s);
+  }
+  Documents(const Documents&) = delete;
+  Documents& operator=(const Documents&) = delete;
+
+  Batch batch;
+
+ private:
+  Engine* engine_;
+  std::vector<SequenceId> sequences_;
+};
+
+}  // namespace
+
+void Engine::embed(std::span<const std::span<const TokenId>> documents, std::span<float> residual) {
+  const Documents all(*this, documents);
+  state_->prepare(all.batch, residual);
+  state_->forward.embed(state_->plan, residual.data());
+}
+
+void Engine::forward_block(int layer, std::span<const std::span<const TokenId>> documents,
+                           std::span<float> residual, ForwardObserver* observer) {
+  const Documents all(*this, documents);
+  state_->prepare(all.batch, residual);
+  state_->forward.compute_block(layer, state_->plan, residual.data(), observer);
 }
 
 void Engine::commit(SequenceId sequence, std::int64_t n) {

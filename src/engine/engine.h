@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/thread_pool.h"
 #include "engine/batch.h"
@@ -61,6 +62,14 @@ class Engine {
 
   /// Keeps the first n positions of the sequence's part of the last step, 0 ≤ n ≤ its ids.
   void commit(SequenceId sequence, std::int64_t n);
+
+  /// A way through the model block by block, for calibration: documents from their first position, each a
+  /// list of ids, and their residual streams one after the other in `residual` (positions of all,
+  /// hidden_size). embed() fills it, forward_block() takes it through one block. No sequence is left behind.
+  /// Errors: as step().
+  void embed(std::span<const std::span<const TokenId>> documents, std::span<float> residual);
+  void forward_block(int layer, std::span<const std::span<const TokenId>> documents,
+                     std::span<float> residual, ForwardObserver* observer = nullptr);
 
   struct Memory {
     std::uint64_t weights_bytes = 0;  // touched by a step: mapped from the file, or in arenas

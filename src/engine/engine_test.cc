@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "engine/scheduler.h"
 #include "engine/testing.h"
+#include "engine/weight_rows.h"
 
 namespace wring::engine {
 namespace {
@@ -116,6 +117,37 @@ INSTANTIATE_TEST_SUITE_P(Architectures, Golden,
                          ::testing::Values("llama", "llama3_rope", "llama_linear_rope", "qwen2", "gemma2",
                                            "gemma3", "olmo2", "exaone4", "phi3", "exaone_moe", "deepseek_v3",
                                            "gpt2", "gpt_oss"));
+
+// Block by block, two documents at a time, gives what a step gives; a replaced matrix counts until it is
+// restored.
+TEST_P(Golden, BlocksOneByOneAreTheStep) {
+  model::Model m = model::Model::open(data(std::string("arch/") + GetParam()));
+  Engine engine(m, {});
+  const std::vector<TokenId> a = {5, 9, 200, 17, 3, 319, 0, 44}, b = {7, 7, 31};
+  const std::vector<std::span<const TokenId>> documents = {a, b};
+  const auto hidden = static_cast<std::size_t>(m.spec().hidden_size);
+  const auto last_block = [&] {
+    std::vector<float> residual(11 * hidden);
+    engine.embed(documents, residual);
+    for (std::size_t layer = 0; layer < m.spec().layers.size(); ++layer)
+      engine.forward_block(static_cast<int>(layer), documents, residual);
+    return residual;
+  };
+  Residuals whole;
+  const SequenceId x = engine.add_sequence(), y = engine.add_sequence();
+  engine.step({{{x, 0, a}, {y, 0, b}}}, &whole);
+  const std::vector<float> want(whole.values.end() - static_cast<std::ptrdiff_t>(11 * hidden),
+                                whole.values.end());
+  EXPECT_EQ(last_block(), want);
+
+  const std::string name = m.spec().layers[0].attention.o.name + ".weight";
+  std::vector<float> values = read_matrix(m.weight(name), kernels::kernels());
+  for (float& v : values) v *= 0.5F;
+  m.replace(name, values);
+  EXPECT_NE(last_block(), want);
+  m.restore(name);
+  EXPECT_EQ(last_block(), want);
+}
 
 TEST(Engine, ExpertsStoredAsMxfp4GiveTheReferencesLogits) {
   const auto golden = formats::SafetensorsReader::open(data("arch/gpt_oss_mxfp4/golden.safetensors"));

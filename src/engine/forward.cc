@@ -244,6 +244,24 @@ Rows Forward::compute(const RowPlan& plan, ForwardObserver* observer) noexcept {
   return logits_.rows(wanted);
 }
 
+void Forward::embed(const RowPlan& plan, float* residual) noexcept {
+  embed(plan);
+  const std::size_t hidden = z(model_->spec().hidden_size);
+  for (std::size_t r = 0; r < plan.ids.size(); ++r)
+    std::copy_n(residual_.row(r), hidden, residual + r * hidden);
+}
+
+void Forward::compute_block(int index, const RowPlan& plan, float* residual,
+                            ForwardObserver* observer) noexcept {
+  const std::size_t hidden = z(model_->spec().hidden_size);
+  const auto rows = static_cast<std::int64_t>(plan.ids.size());
+  fill_rope_tables(plan);
+  for_rows(rows, [&](std::size_t r) { std::copy_n(residual + r * hidden, hidden, residual_.row(r)); });
+  observer_ = observer;
+  block(index, plan);
+  for_rows(rows, [&](std::size_t r) { std::copy_n(residual_.row(r), hidden, residual + r * hidden); });
+}
+
 void Forward::embed(const RowPlan& plan) {
   const std::size_t hidden = z(model_->spec().hidden_size);
   const float scale = model_->spec().embedding_scale;

@@ -60,6 +60,12 @@ class Forward {
   /// Computes the plan; returns the wanted logits. Precondition: reserve(plan) and pages for every position.
   Rows compute(const RowPlan& plan, ForwardObserver* observer) noexcept;
 
+  /// The plan's ids as the first block reads them, into `residual` (rows, hidden_size). Precondition: as
+  /// compute().
+  void embed(const RowPlan& plan, float* residual) noexcept;
+  /// Block `index` alone: `residual` (rows, hidden_size) is read and written.
+  void compute_block(int index, const RowPlan& plan, float* residual, ForwardObserver* observer) noexcept;
+
   Products products() const;
   std::uint64_t workspace_bytes() const;
   /// Bytes of weights: what is read where it is mapped, and the arenas of packed matrices.

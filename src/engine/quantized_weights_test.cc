@@ -449,7 +449,8 @@ TEST(QuantizationConfig, WhatIsNotReadIsRefusedByName) {
   const ErrorCode no = ErrorCode::kNotSupported, bad = ErrorCode::kBadInput;
   EXPECT_EQ(refusal(R"({"quant_method": "bitsandbytes"})", "bitsandbytes"), no);
   EXPECT_EQ(refusal(R"({"quant_method": "gptq", "bits": 3, "group_size": 32})", "num_bits 3"), no);
-  EXPECT_EQ(refusal(R"({"quant_method": "gptq", "bits": 4, "dynamic": {"+:.*up": {"bits": 8}}})", "+:.*up"), no);
+  EXPECT_EQ(refusal(R"({"quant_method": "gptq", "bits": 4, "dynamic": {"+:.*up": {"bits": 8}}})", "+:.*up"),
+            no);
   EXPECT_EQ(refusal(R"({"quant_method": "awq", "bits": 4, "group_size": 32, "version": "gemv"})", "gemv"),
             no);
   EXPECT_EQ(refusal(R"({"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"})", "W4A8_AWQ"), no);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "base/error.h"
@@ -31,6 +32,19 @@ struct Model::State {
   std::vector<Weight> weights;
   std::unordered_map<std::string_view, std::size_t> by_name;  // into weights; keys are the weights' own names
   std::vector<std::string> warnings;
+  struct Replaced {
+    Weight stored;
+    formats::TensorInfo tensor;
+    std::vector<float> values;
+  };
+  std::map<std::size_t, Replaced> replaced;  // by index into weights
+
+  std::size_t index_of(std::string_view name) const {
+    const auto found = by_name.find(name);
+    if (found == by_name.end())
+      throw Error(ErrorCode::kInternal, fmt::format("no weight {} in the spec", name));
+    return found->second;
+  }
 };
 
 Model::Model(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -91,10 +105,38 @@ const std::vector<std::string>& Model::warnings() const {
 }
 
 const Weight& Model::weight(std::string_view name) const {
-  const auto found = state_->by_name.find(name);
-  if (found == state_->by_name.end())
-    throw Error(ErrorCode::kInternal, fmt::format("no weight {} in the spec", name));
-  return state_->weights[found->second];
+  return state_->weights[state_->index_of(name)];
+}
+
+void Model::replace(std::string_view name, std::vector<float> values) {
+  const std::size_t index = state_->index_of(name);
+  Weight& weight = state_->weights[index];
+  if (values.size() != weight.elements())
+    throw Error(ErrorCode::kInternal, fmt::format("{} values for {}", values.size(), name));
+  const auto [entry, is_new] = state_->replaced.try_emplace(index);
+  State::Replaced& r = entry->second;
+  if (is_new) r.stored = weight;
+  r.values = std::move(values);
+  r.tensor = *r.stored.tensor;
+  r.tensor.type = formats::QuantType::kF32;
+  r.tensor.data = std::as_bytes(std::span(r.values));
+  // The name stays where it is: by_name's keys point to it.
+  weight.tensor = &r.tensor;
+  weight.data = r.tensor.data;
+  weight.paired_head_dim = 0;
+  weight.coded.reset();
+}
+
+void Model::restore(std::string_view name) {
+  const auto found = state_->replaced.find(state_->index_of(name));
+  if (found == state_->replaced.end()) return;
+  Weight& weight = state_->weights[found->first];
+  const Weight& stored = found->second.stored;
+  weight.tensor = stored.tensor;
+  weight.data = stored.data;
+  weight.paired_head_dim = stored.paired_head_dim;
+  weight.coded = stored.coded;
+  state_->replaced.erase(found);
 }
 
 std::uint64_t Model::parameters() const {

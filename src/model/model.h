@@ -38,6 +38,13 @@ class Model {
   /// All weights, in the order of computation (embedding, blocks, final norm, head).
   const std::vector<Weight>& weights() const;
 
+  /// Calibration block by block: from here on the matrix has these values, (rows, columns) in our order.
+  /// Engines in exact mode read them at their next step; what is not a matrix of its own product (latent
+  /// attention's kv_b, convolutions) they read when they are made.
+  void replace(std::string_view name, std::vector<float> values);
+  /// Its stored values again.
+  void restore(std::string_view name);
+
   /// The GGUF file that the model came from; null for a folder.
   const formats::GgufReader* gguf() const;
   /// Things worth one warning line each.
