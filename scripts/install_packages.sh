@@ -5,7 +5,7 @@ set -euo pipefail
 
 build=(
   ca-certificates ccache cmake g++ git ninja-build pkg-config python3 python3-venv
-  libcli11-dev libfmt-dev libgmock-dev libgtest-dev libpcre2-dev libspdlog-dev libsqlite3-dev libsqlitecpp-dev
+  libcli11-dev libfmt-dev libgmock-dev libgtest-dev liblapacke-dev libopenblas-dev libpcre2-dev libspdlog-dev libsqlite3-dev libsqlitecpp-dev
   libssl-dev libutf8proc-dev libxxhash-dev nlohmann-json3-dev
   libjs-chart.js
 )

@@ -11,8 +11,9 @@
 
 namespace wring::cli {
 
-formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<std::string>& texts,
-                           std::int64_t context, int threads) {
+std::vector<std::vector<engine::TokenId>> calibration_documents(const engine::ModelFiles& files,
+                                                                const std::vector<std::string>& texts,
+                                                                std::int64_t context) {
   const std::int64_t limit = files.model.config().max_position_embeddings;
   if (context == 0) context = std::min<std::int64_t>(1024, limit);
   evaluate::check_context(context, limit);
@@ -23,6 +24,12 @@ formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<st
   std::vector<std::vector<engine::TokenId>> documents;
   for (evaluate::Document& d : evaluate::tokenize(set, tokenizer, context, limit))
     documents.push_back(std::move(d.ids));
+  return documents;
+}
+
+formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<std::string>& texts,
+                           std::int64_t context, int threads) {
+  const std::vector<std::vector<engine::TokenId>> documents = calibration_documents(files, texts, context);
   engine::Engine engine(files.model, {.threads = threads});
   return quantize::collect_importance(engine, documents, fmt::format("{}", fmt::join(texts, ", ")),
                                       terminal_progress());

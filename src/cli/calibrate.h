@@ -10,8 +10,13 @@
 
 namespace wring::cli {
 
-/// Σ x² over the documents of `texts`, each cut at `context` tokens (0: 1,024, or the model's context if that
-/// is less).
+/// The documents of `texts` as ids, each cut at `context` tokens (0: 1,024, or the model's context if that is
+/// less).
+std::vector<std::vector<engine::TokenId>> calibration_documents(const engine::ModelFiles& files,
+                                                                const std::vector<std::string>& texts,
+                                                                std::int64_t context);
+
+/// Σ x² over the same documents.
 formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<std::string>& texts,
                            std::int64_t context, int threads);
 

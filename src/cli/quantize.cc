@@ -9,7 +9,9 @@
 #include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/open.h"
+#include "engine/engine.h"
 #include "engine/model_files.h"
+#include "quantize/block_feedback.h"
 #include "quantize/gguf_metadata.h"
 #include "quantize/plan.h"
 #include "quantize/recipe.h"
@@ -110,15 +112,19 @@ void run(const QuantizeOptions& o) {
   std::vector<std::string> inputs = o.calibration;
   inputs.insert(inputs.end(), {o.model, o.imatrix});
   refuse_onto_input(o.out, inputs);
+  if (recipe.feedback && o.calibration.empty()) {
+    throw Error(ErrorCode::kUsage, fmt::format("{} needs calibration texts", o.recipe), "--calibration",
+                "an importance matrix is not enough for error feedback");
+  }
   if (recipe.importance && o.imatrix.empty() && o.calibration.empty()) {
     throw Error(ErrorCode::kUsage, fmt::format("{} needs an importance matrix", o.recipe),
                 "--imatrix or --calibration", "give a file made by wring imatrix, or calibration texts");
   }
   if (!o.imatrix.empty() && !o.calibration.empty())
     throw Error(ErrorCode::kUsage, "give either --imatrix or --calibration");
-  if (!recipe.importance && !(o.imatrix.empty() && o.calibration.empty()))
+  if (!recipe.importance && !recipe.feedback && !(o.imatrix.empty() && o.calibration.empty()))
     warn(fmt::format("recipe {} takes no importance: --imatrix and --calibration are not used", o.recipe));
-  const engine::ModelFiles files = open_model_files(o.model);
+  engine::ModelFiles files = open_model_files(o.model);
   with_context(o.model, [&] { quantize::refuse_another_computation(files.model.config()); });
   ThreadPool pool(options.threads);
   quantize::QuantPlan plan = quantize::make_plan(files.model.spec(), recipe, options);
@@ -126,12 +132,20 @@ void run(const QuantizeOptions& o) {
   if (!o.common.json) print(plan_text(plan));
 
   std::optional<formats::Imatrix> imatrix;
-  if (recipe.importance) {
+  std::optional<engine::Engine> engine;
+  std::optional<quantize::BlockFeedback> feedback;
+  std::vector<std::vector<engine::TokenId>> documents;
+  if (recipe.feedback) {
+    documents = calibration_documents(files, o.calibration, o.context);
+    engine.emplace(files.model, engine::EngineOptions{.threads = options.threads});
+    feedback.emplace(files.model, *engine, plan, documents, quantize::FeedbackOptions{});
+  } else if (recipe.importance) {
     imatrix = o.imatrix.empty() ? calibrate(files, o.calibration, o.context, o.common.threads)
                                 : formats::read_imatrix(o.imatrix);
   }
   const quantize::QuantizeReport report = quantize::write_gguf(
-      files.model, plan, imatrix ? &*imatrix : nullptr, o.out, pool, terminal_progress());
+      files.model, plan, {imatrix ? &*imatrix : nullptr, feedback ? &*feedback : nullptr}, o.out, pool,
+      terminal_progress());
   for (const std::string& w : report.warnings) warn(w);
   if (o.common.json) {
     ordered_json out = describe(plan);

@@ -132,7 +132,7 @@ Example pack_quantized(int bits, bool symmetric) {
 }
 
 Example gptq(bool in_order) {
-  const Draw d(4, 32, 2);
+  Draw d(4, 32, 2);
   std::vector<int> group_of = groups_in_order(32);
   if (!in_order) std::shuffle(group_of.begin(), group_of.end(), std::mt19937(3));
   std::vector<std::uint32_t> packed(static_cast<std::size_t>(kColumns / 8 * kRows)), zeros(2 * kRows / 8);
@@ -153,7 +153,8 @@ Example gptq(bool in_order) {
   e.tensors["qzeros"] = stored(QuantType::kI32, {2, kRows / 8}, zeros);
   e.tensors["scales"] = stored(QuantType::kF32, {2, kRows}, scales);
   e.tensors["g_idx"] = stored(QuantType::kI32, {kColumns}, group_of);
-  e.values = expected(d, 1.0F, true, group_of);
+  for (int& zero : d.zeros) zero = (zero + 1) % 16;  // what the stored ones mean
+  e.values = expected(d, 0.0F, true, group_of);
   e.scheme = "INT4 g32 asymmetric";
   return e;
 }
@@ -397,6 +398,16 @@ TEST_P(QuantizedWeights, AreReadByTheirDefinition) {
   const std::vector<float> got = read_matrix(weight, kernels::kernels());
   ASSERT_EQ(got.size(), e.values.size());
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_EQ(got[i], e.values[i]) << i;
+  for (const auto& [first, count] : {std::pair{0, 1}, {3, 1}, {5, 2}, {1, 17}, {7, 33}, {39, 1}}) {
+    std::vector<float> some(static_cast<std::size_t>(count * 70));
+    read_rows(weight, first, count, some.data(), 70, kernels::kernels());
+    for (int r = 0; r < count; ++r) {
+      for (int c = 0; c < kColumns; ++c)
+        ASSERT_EQ(some[static_cast<std::size_t>(r * 70 + c)],
+                  got[static_cast<std::size_t>((first + r) * kColumns + c)])
+            << first << ' ' << count;
+    }
+  }
 }
 
 TEST_P(QuantizedWeights, TensorsThatAreMissingOrCutAreRefusedByName) {
@@ -433,6 +444,34 @@ INSTANTIATE_TEST_SUITE_P(Layouts, QuantizedWeights, ::testing::ValuesIn([] {
                            return names;
                          }()),
                          [](const auto& layout) { return layout.param; });
+
+std::string scheme_read(const std::string& quantization, const Tensors& tensors) {
+  const Checkpoint folder(quantization, tensors);
+  return model::Model::open(folder.path()).weight(std::string(kMap) + ".weight").type_name();
+}
+
+TEST(QuantizationConfig, OtherFormsOfTheSame) {
+  const Tensors& ints4 = examples().at("PackQuantized4").tensors;
+  std::string frozen = ints(4, true);
+  frozen.insert(1, R"("quantization_status": "frozen", )");
+  EXPECT_EQ(scheme_read(frozen, ints4), "INT4 g32");
+  // A name counts before the class, wherever it stands.
+  std::string two = ints(4, true);
+  const std::string groups = R"("config_groups": {)";
+  two.insert(two.find(groups) + groups.size(),
+             R"("a": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int",
+    "strategy": "channel"}}, "b": {"targets": ["re:.*gate_proj"], "weights": {"num_bits": 4, "type": "int", "strategy": "group",
+    "group_size": 32, "symmetric": true}}, )");
+  EXPECT_EQ(scheme_read(two, ints4), "INT4 g32");
+  // transformers' fp8 without blocks: one scale, under either name, and one of its activations.
+  Tensors fp8 = examples().at("Fp8Tensor").tensors;
+  const std::string plain =
+      R"({"quant_method": "fp8", "activation_scheme": "static", "weight_block_size": null})";
+  EXPECT_EQ(scheme_read(plain, fp8), "FP8 tensor (FP8 activations)");
+  fp8["weight_scale_inv"] = fp8.extract("weight_scale").mapped();
+  fp8["activation_scale"] = fp8.extract("input_scale").mapped();
+  EXPECT_EQ(scheme_read(plain, fp8), "FP8 tensor (FP8 activations)");
+}
 
 ErrorCode refusal(const std::string& quantization, const std::string& word) {
   const Checkpoint folder(quantization, examples().at("PackQuantized4").tensors);

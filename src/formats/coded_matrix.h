@@ -33,7 +33,8 @@ struct PackedCodes {
 struct CodedMatrix {
   PackedCodes codes;
   PackedCodes zeros;                          // by row and group; none: 0
-  float zero = 0;                             // added to each zero
+  bool zeros_less_one = false;                // a stored zero z means z + 1, and the largest 0
+  float zero = 0;                             // where no zeros are stored: of all
   PackedCodes scales;                         // by row / rows_per_scale and group; none: 1. One code a word.
   float scale_factor = 1, scale_divisor = 1;  // scale · factor / divisor, rounded in that order
   std::int64_t rows_per_scale = 1, columns_per_scale = 1;

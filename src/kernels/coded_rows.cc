@@ -142,11 +142,11 @@ void read_along(const PackedCodes& codes, std::int64_t row, std::int64_t columns
 }
 
 /// Rows whose neighbours in a column lie nearer than those in a row: some rows at a time, column by column.
+/// read(word's place, shift) gives a value.
+template <class Read>
 void read_across(const PackedCodes& codes, std::int64_t first, std::int64_t row_stride, std::int64_t count,
-                 std::int64_t columns, float* out, std::size_t stride) {
+                 std::int64_t columns, float* out, std::size_t stride, Read read) {
   constexpr std::int64_t kRows = 16;
-  const CodeTable& table = table_of(codes.type);
-  const std::uint32_t mask = (1U << codes.bits) - 1;
   for (std::int64_t begin = 0; begin < count; begin += kRows) {
     const std::int64_t n = count - begin < kRows ? count - begin : kRows;
     std::array<const std::byte*, kRows> rows;
@@ -160,11 +160,8 @@ void read_across(const PackedCodes& codes, std::int64_t first, std::int64_t row_
       const std::ptrdiff_t offset = word_of(codes, first, c) - word_of(codes, first, 0);
       const int shift = codes.down_rows ? 0 : shift_of(codes, c);
       float* at = out + static_cast<std::size_t>(begin) * stride + c;
-      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
-        at[i * stride] = is_float(codes.type)
-                             ? float_at(codes.type, rows[i] + offset)
-                             : table[load<std::uint32_t>(rows[i] + offset) >> (shifts[i] + shift) & mask];
-      }
+      for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i)
+        at[i * stride] = read(rows[i] + offset, shifts[i] + shift);
     }
   }
 }
@@ -175,7 +172,10 @@ struct Affine {
 
 Affine affine_of(const CodedMatrix& m, std::int64_t row, std::int64_t group) {
   Affine a{m.zero, 1.0F};
-  if (!m.zeros.data.empty()) a.zero += code_at(m.zeros, row, group);
+  if (!m.zeros.data.empty()) {
+    a.zero = code_at(m.zeros, row, group);
+    if (m.zeros_less_one) a.zero = a.zero == static_cast<float>((1 << m.zeros.bits) - 1) ? 0.0F : a.zero + 1;
+  }
   if (!m.scales.data.empty())
     a.scale = code_at(m.scales, row / m.rows_per_scale, group) * m.scale_factor / m.scale_divisor;
   return a;
@@ -203,7 +203,16 @@ void read_coded_rows(const CodedMatrix& m, std::int64_t first, std::int64_t coun
   const PackedCodes& codes = m.codes;
   const std::int64_t begin = m.first_row + first * m.row_stride;
   const bool along = !is_float(codes.type) && !codes.down_rows && codes.column_step == codes.word_bytes;
-  if (!along) read_across(codes, begin, m.row_stride, count, columns, out, stride);
+  if (is_float(codes.type)) {
+    read_across(codes, begin, m.row_stride, count, columns, out, stride,
+                [&](const std::byte* at, int) { return float_at(codes.type, at); });
+  } else if (!along) {
+    const CodeTable& table = table_of(codes.type);
+    const std::uint32_t mask = (1U << codes.bits) - 1;
+    read_across(codes, begin, m.row_stride, count, columns, out, stride, [&](const std::byte* at, int shift) {
+      return table[load<std::uint32_t>(at) >> shift & mask];
+    });
+  }
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t row = begin + i * m.row_stride;
     float* values = out + static_cast<std::size_t>(i) * stride;

@@ -39,8 +39,11 @@ CodeType code_type(QuantType type) {
       return CodeType::kE8M0;
     case QuantType::kI8:
       return CodeType::kSigned;
-    default:
+    case QuantType::kU8:
+    case QuantType::kI32:
       return CodeType::kUnsigned;
+    default:
+      throw Error(ErrorCode::kInternal, fmt::format("codes of type {}", formats::name_of(type)));
   }
 }
 
@@ -88,8 +91,7 @@ class CodedLinear {
     if (const std::int64_t size = scheme_->columns_per_scale; scheme_->rows_per_scale == 1 && size > 0) {
       if (columns_ % size != 0) {
         throw Error(ErrorCode::kBadInput,
-                    fmt::format("group_size {} does not divide the {} columns", size, columns_),
-                    fmt::format("{}, {}", book_->path().string(), module_));
+                    fmt::format("group_size {} does not divide the {} columns", size, columns_), place());
       }
     }
     matrix_.columns_per_scale = per(scheme_->columns_per_scale, columns_);
@@ -104,11 +106,8 @@ class CodedLinear {
         break;
       case CodeLayout::kFp8:
         read_bytes(QuantType::kF8_E4M3);
-        read_scales("weight_scale");
-        break;
-      case CodeLayout::kFp8Inverse:
-        read_bytes(QuantType::kF8_E4M3);
-        read_scales("weight_scale_inv");
+        read_scales(book_->find(module_ + ".weight_scale_inv") != nullptr ? "weight_scale_inv"
+                                                                          : "weight_scale");
         break;
       case CodeLayout::kNvfp4:
         read_fp4("weight_packed", QuantType::kF8_E4M3);
@@ -119,7 +118,6 @@ class CodedLinear {
         matrix_.scale_factor = read_number("weight_scale_2");
         break;
       case CodeLayout::kMxfp4:
-      case CodeLayout::kMxfp4Experts:
         read_fp4("weight_packed", QuantType::kU8);
         break;
       case CodeLayout::kGptq:
@@ -141,6 +139,8 @@ class CodedLinear {
   }
 
  private:
+  std::string place() const { return fmt::format("{}, {}", book_->path().string(), module_); }
+
   static std::int64_t per(std::int64_t given, std::int64_t all) { return given == 0 ? all : given; }
 
   const TensorInfo& take(const char* part, std::initializer_list<std::int64_t> shape) {
@@ -186,7 +186,7 @@ class CodedLinear {
 
   void read_fp4(const char* part, QuantType scale_type) {
     if (columns_ % 2 != 0)
-      throw Error(ErrorCode::kBadInput, fmt::format("{} columns are odd", columns_), module_);
+      throw Error(ErrorCode::kBadInput, fmt::format("{} columns are odd", columns_), place());
     codes_ = &take(part, {rows_, columns_ / 2});
     require_type(*codes_, QuantType::kU8);
     matrix_.codes = values_of(*codes_, CodeType::kE2M1, columns_ / 2, 1);
@@ -260,14 +260,14 @@ class CodedLinear {
     matrix_.codes = packed_ints(*codes_, scheme_->bits, false, 1, rows_);
     const std::int64_t words = ceil_div(rows_, per_word);
     read_groups_across(words, false);
-    matrix_.zero = scheme_->zero_offset;
+    matrix_.zeros_less_one = scheme_->zeros_less_one;
     read_groups("g_idx");
   }
 
   void read_awq() {
     if (rows_ % 8 != 0) {
       throw Error(ErrorCode::kBadInput, fmt::format("{} rows are no multiple of the 8 of a word", rows_),
-                  module_);
+                  place());
     }
     codes_ = &take("qweight", {columns_, rows_ / 8});
     require_type(*codes_, QuantType::kI32);
@@ -335,16 +335,12 @@ Weight mxfp4_expert(TensorBook& book, const TensorInfo& blocks, const std::strin
   const TensorInfo& scales = book.take(scales_name, std::vector<std::uint64_t>{e, r, b});
   require_type(blocks, QuantType::kU8);
   require_type(scales, QuantType::kU8);
-  const auto part = [&](const TensorInfo& tensor) {
-    const std::size_t size = tensor.data.size() / static_cast<std::size_t>(experts);
-    return tensor.data.subspan(static_cast<std::size_t>(expert) * size, size);
-  };
   CodedMatrix matrix;
   matrix.codes = values_of(blocks, CodeType::kE2M1, columns / 2, 1);
   matrix.codes.bits = 4;
-  matrix.codes.data = part(blocks);
+  matrix.codes.data = part_of(blocks, expert, experts);
   matrix.scales = values_of(scales, CodeType::kE8M0, columns / 32, 1);
-  matrix.scales.data = part(scales);
+  matrix.scales.data = part_of(scales, expert, experts);
   matrix.columns_per_scale = 32;
   Weight weight;
   weight.tensor = &blocks;

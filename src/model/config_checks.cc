@@ -30,6 +30,22 @@ void check_heads(const ModelConfig& c, const HeadNames& names, const std::string
   }
 }
 
+void check_whole_heads(const ModelConfig& c, const HeadNames& names, const std::string& where) {
+  if (c.head_dim > kMaxHeadDim || c.head_dim * c.num_attention_heads != c.hidden_size) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} heads ({}) of {} ({}) do not fill {} {}, or one is larger than {}",
+                            c.num_attention_heads, names.num_attention_heads, c.head_dim, names.head_dim,
+                            names.hidden_size, c.hidden_size, kMaxHeadDim),
+                where);
+  }
+  if (c.num_key_value_heads != c.num_attention_heads) {
+    throw Error(ErrorCode::kBadInput,
+                fmt::format("{} {} differs from {} {}", names.num_key_value_heads, c.num_key_value_heads,
+                            names.num_attention_heads, c.num_attention_heads),
+                where);
+  }
+}
+
 void check_experts(const ModelConfig& c, const std::string& where) {
   constexpr std::int64_t kMostInAll = std::int64_t{1} << 17;
   if (c.num_experts * c.num_hidden_layers > kMostInAll) {

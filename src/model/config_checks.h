@@ -28,6 +28,10 @@ std::int64_t default_head_dim(const ModelConfig& config, bool given, const HeadN
 /// Errors: kBadInput where key/value heads do not divide the heads, or a head has no pairs to rotate.
 void check_heads(const ModelConfig& config, const HeadNames& names, const std::string& where);
 
+/// Of GPT-2, whose heads fill the hidden size, each with keys and values of its own. Errors: kBadInput
+/// otherwise.
+void check_whole_heads(const ModelConfig& config, const HeadNames& names, const std::string& where);
+
 /// Errors: kBadInput where groups do not divide the experts, or hold too few of them for a token.
 void check_experts(const ModelConfig& config, const std::string& where);
 

@@ -7,6 +7,7 @@
 #include "formats/json.h"
 #include "model/config_checks.h"
 #include "model/config_parts_hf.h"
+#include "model/gguf_rules.h"
 
 namespace wring::model {
 namespace {
@@ -52,8 +53,8 @@ void read_gpt_oss_experts(const json& config, ModelConfig& c, const std::string&
   const char* chosen = has_value(config, "num_experts_per_tok") ? "num_experts_per_tok" : "experts_per_token";
   c.num_experts_per_tok = formats::json_int(config, chosen, 1, c.num_experts, where);
   c.moe_intermediate_size = c.intermediate_size;
-  c.swiglu_alpha = formats::json_number_or(config, "swiglu_alpha", 1.702, 1e-6, 1e6, where);
-  c.swiglu_limit = formats::json_number_or(config, "swiglu_limit", 7, 1e-6, 1e6, where);
+  c.swiglu_alpha = formats::json_number_or(config, "swiglu_alpha", kSwigluAlpha, 1e-6, 1e6, where);
+  c.swiglu_limit = formats::json_number_or(config, "swiglu_limit", kSwigluLimit, 1e-6, 1e6, where);
   check_experts(c, where);
 }
 

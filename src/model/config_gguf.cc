@@ -173,7 +173,10 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
   }
   const bool deepseek = c.model_type.starts_with("deepseek");
   const bool gpt_oss = c.model_type == "gpt_oss";
-  if (gpt_oss) c.swiglu_alpha = 1.702, c.swiglu_limit = 7;  // in llama.cpp's code
+  if (gpt_oss) {
+    c.swiglu_alpha = kSwigluAlpha;
+    c.swiglu_limit = kSwigluLimit;
+  }
   if (c.model_type != "mixtral" && !gpt_oss && c.model_type.find("_moe") == std::string::npos && !deepseek) {
     throw Error(
         ErrorCode::kNotSupported,
@@ -184,7 +187,8 @@ void read_experts(const formats::GgufReader& file, const std::string& p, ModelCo
   c.moe_intermediate_size =
       file.integer_or(p + "expert_feed_forward_length", c.intermediate_size, 1, kMaxSize);
   c.num_shared_experts = file.integer_or(p + "expert_shared_count", 0, 0, kMaxExperts);
-  c.norm_topk_prob = file.boolean_or(p + "expert_weights_norm", true);
+  // DeepSeek's loader reads a missing key as false; the others' code normalizes whatever it says.
+  c.norm_topk_prob = file.boolean_or(p + "expert_weights_norm", !deepseek);
   const std::string scale = p + "expert_weights_scale";
   c.routed_scaling_factor = number_in(file, scale, file.number_or(scale, 1), 1e-6, 1e6);
   c.n_group = file.integer_or(p + "expert_group_count", 1, 1, c.num_experts);
@@ -280,7 +284,7 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
                            p + "attention.key_length"};
   const std::int64_t head_dim = default_head_dim(c, file.has(names.head_dim), names, file.file());
   c.head_dim = file.integer_or(names.head_dim, head_dim, 1, kMaxHeadDim);
-  if (c.model_type != "gpt2") check_heads(c, names, file.file());
+  c.model_type == "gpt2" ? check_whole_heads(c, names, file.file()) : check_heads(c, names, file.file());
   if (c.model_type.starts_with("deepseek")) {
     read_latent(file, p, c);
   } else if (file.integer_or(p + "attention.value_length", c.head_dim, 1, kMaxHeadDim) != c.head_dim) {

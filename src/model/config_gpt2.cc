@@ -38,7 +38,9 @@ void read_gpt2(const json& config, ModelConfig& c, const std::string& where) {
   c.hidden_size = json_int(config, "n_embd", 1, kMaxSize, where);
   c.num_hidden_layers = json_int(config, "n_layer", 1, kMaxLayers, where);
   c.num_attention_heads = c.num_key_value_heads = json_int(config, "n_head", 1, kMaxSize, where);
-  c.head_dim = default_head_dim(c, false, {"n_embd", "n_head", "n_head", "head_dim"}, where);
+  const HeadNames names = {"n_embd", "n_head", "n_head", "n_embd / n_head"};
+  c.head_dim = default_head_dim(c, false, names, where);
+  check_whole_heads(c, names, where);
   c.intermediate_size = formats::json_int_or(config, "n_inner", 4 * c.hidden_size, 1, kMaxSize, where);
   c.max_position_embeddings = json_int(config, "n_positions", 1, kMaxSize, where);
   c.rms_norm_eps = formats::json_number(config, "layer_norm_epsilon", 0, 1, where);

@@ -161,8 +161,15 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
   c.model_type = json_string_or(config, "model_type", "", where);
   with_context(where, [&] { return &find_architecture(c.model_type); });
   c.nested_text = nested;
-  const json& holder = has_value(config, "quantization_config") ? config : whole;
-  c.quantization = read_quantization(holder.value("quantization_config", json()), folder, where);
+  for (const char* key :
+       {"compression_config", "quantization_config"}) {  // the first: compressed-tensors' older name
+    for (const json* holder : {&whole, &config}) {
+      if (has_value(*holder, key)) c.quantization = read_quantization(holder->at(key), where + ", " + key);
+    }
+  }
+  const std::filesystem::path beside = folder / "hf_quant_config.json";
+  if (c.quantization.method.empty() && std::filesystem::exists(beside))
+    c.quantization = read_hf_quant_config(beside);
   if (c.model_type == "gpt2") {
     read_gpt2(config, c, where);
   } else {

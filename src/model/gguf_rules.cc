@@ -83,8 +83,8 @@ ModelConfig as_gguf_says(ModelConfig c) {
   }
   set_gguf_experts(c);
   if (c.model_type == "gpt_oss") {
-    c.swiglu_alpha = 1.702;
-    c.swiglu_limit = 7;
+    c.swiglu_alpha = kSwigluAlpha;
+    c.swiglu_limit = kSwigluLimit;
   }
   set_gguf_yarn(c);
   if (c.kv_lora_rank > 0) c.attention_bias = false;

@@ -8,6 +8,9 @@
 
 namespace wring::model {
 
+/// gpt_oss' clamped SwiGLU as published.
+inline constexpr double kSwigluAlpha = 1.702, kSwigluLimit = 7;
+
 /// Every how many layers one sees all positions, where a file does not list them; 0: all do.
 std::int64_t full_attention_interval(const ModelConfig& config);
 

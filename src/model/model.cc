@@ -17,8 +17,9 @@ namespace {
 namespace fs = std::filesystem;
 void hash_spans(Sha256& hash, const formats::CodedMatrix& m) {
   for (const auto& span : {m.codes.data, m.zeros.data, m.scales.data, m.group_of}) hash.update(span);
-  hash.update(fmt::format("rows {} + {} scale {} / {} zero {}\n", m.first_row, m.row_stride, m.scale_factor,
-                          m.scale_divisor, m.zero));
+  hash.update(fmt::format("rows {} + {} by {} x {} scale {} / {} zero {} {}\n", m.first_row, m.row_stride,
+                          m.rows_per_scale, m.columns_per_scale, m.scale_factor, m.scale_divisor, m.zero,
+                          m.zeros_less_one));
 }
 
 }  // namespace
@@ -168,8 +169,7 @@ std::string Model::revision() const {
 std::string Model::content_hash() const {
   Sha256 hash;
   for (const Weight& w : state_->weights) {
-    hash.update(fmt::format("{} {} {}x{} {}\n", w.name, formats::name_of(w.type()), w.rows, w.columns,
-                            w.paired_head_dim));
+    hash.update(fmt::format("{} {} {}x{} {}\n", w.name, w.type_name(), w.rows, w.columns, w.paired_head_dim));
     hash.update(w.data);
     if (w.coded) hash_spans(hash, *w.coded);
   }

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -146,6 +148,46 @@ TEST(Model, ContentHashSeesEveryByte) {
   const Model m = Model::open(data("arch/llama"));
   EXPECT_EQ(m.content_hash(), Model::open(data("arch/llama")).content_hash());
   EXPECT_NE(m.content_hash(), Model::open(data("arch/llama_linear_rope")).content_hash());
+}
+
+// Heads of a gpt2 that do not fill the hidden size, or share keys and values.
+TEST(GgufConfig, Gpt2sHeadsAreWhole) {
+  const auto says = [](std::uint32_t kv_heads, std::uint32_t head_dim) {
+    const fs::path path =
+        fs::path(testing::TempDir()) / ("wring_gpt2_" + std::to_string(::getpid()) + ".gguf");
+    formats::GgufWriter writer(path);
+    writer.add_string("general.architecture", "gpt2");
+    for (const auto& [key, value] :
+         std::map<std::string, std::uint32_t>{{"embedding_length", 32},
+                                              {"feed_forward_length", 64},
+                                              {"block_count", 1},
+                                              {"context_length", 16},
+                                              {"attention.head_count", 4},
+                                              {"attention.head_count_kv", kv_heads},
+                                              {"attention.key_length", head_dim},
+                                              {"attention.value_length", head_dim}}) {
+      writer.add_u32("gpt2." + key, value);
+    }
+    writer.add_f32("gpt2.attention.layer_norm_epsilon", 1e-5F);
+    const std::array<std::uint64_t, 2> shape = {8, 32};
+    writer.declare("token_embd.weight", formats::QuantType::kF32, shape);
+    writer.begin_data();
+    writer.write(std::vector<std::byte>(8 * 32 * 4));
+    writer.commit({});
+    std::string said = "nothing";
+    try {
+      const auto file = formats::GgufReader::open(path);
+      EXPECT_EQ(read_gguf_config(file).head_dim, 8);
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), ErrorCode::kBadInput);
+      said = e.what();
+    }
+    fs::remove(path);
+    return said;
+  };
+  EXPECT_EQ(says(4, 8), "nothing");
+  EXPECT_NE(says(4, 2).find("gpt2.attention.key_length"), std::string::npos);
+  EXPECT_NE(says(1, 8).find("gpt2.attention.head_count_kv"), std::string::npos);
 }
 
 // A folder whose config.json is that of `llama` after an edit.

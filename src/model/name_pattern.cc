@@ -37,7 +37,7 @@ NamePattern::NamePattern(std::string text, const std::string& where) : text_(std
 }
 
 bool NamePattern::matches(std::string_view module) const {
-  if (!expression_) return text_ == "Linear" || text_ == module;
+  if (!expression_) return is_class() || text_ == module;
   pcre2_match_data* match = pcre2_match_data_create_from_pattern(expression_->code, nullptr);
   const int found = pcre2_match(expression_->code, reinterpret_cast<PCRE2_SPTR>(module.data()), module.size(),
                                 0, 0, match, nullptr);

@@ -13,6 +13,7 @@ class NamePattern {
   /// Errors: kBadInput showing the pattern, where its expression cannot be read.
   NamePattern(std::string text, const std::string& where);
   bool matches(std::string_view module) const;
+  bool is_class() const { return text_ == "Linear"; }
 
  private:
   struct Expression;

@@ -57,18 +57,21 @@ std::int64_t read_group_size(const json& args, const std::string& where) {
   return std::max<std::int64_t>(size, 0);
 }
 
+/// A scale for so many rows and columns.
+void read_block(const json& config, const char* key, QuantScheme& scheme, const std::string& where) {
+  const json& block = config.contains(key) ? config.at(key) : json();
+  if (!block.is_array() || block.size() != 2)
+    throw Error(ErrorCode::kBadInput, fmt::format("{} is not a list of two sizes", key), where);
+  scheme.rows_per_scale = json_int(json{{key, block[0]}}, key, 1, kMaxSize, where);
+  scheme.columns_per_scale = json_int(json{{key, block[1]}}, key, 1, kMaxSize, where);
+}
+
 void read_strategy(const json& weights, QuantScheme& scheme, const std::string& where) {
   const std::string strategy = json_string_or(weights, "strategy", "tensor", where);
   if (strategy == "tensor") {
     scheme.rows_per_scale = 0;
   } else if (strategy == "block") {
-    const json& block = weights.contains("block_structure") ? weights.at("block_structure") : json();
-    if (!block.is_array() || block.size() != 2)
-      throw Error(ErrorCode::kBadInput, "block_structure is not a list of two sizes", where);
-    scheme.rows_per_scale =
-        json_int(json{{"block_structure", block[0]}}, "block_structure", 1, kMaxSize, where);
-    scheme.columns_per_scale =
-        json_int(json{{"block_structure", block[1]}}, "block_structure", 1, kMaxSize, where);
+    read_block(weights, "block_structure", scheme, where);
   } else if (strategy == "group" || strategy == "tensor_group") {
     scheme.columns_per_scale = read_group_size(weights, where);
     if (scheme.columns_per_scale == 0) throw Error(ErrorCode::kBadInput, "group_size is missing", where);
@@ -119,6 +122,13 @@ QuantScheme read_group(const json& group, const std::string& format, const std::
   }
   if (is_int && scheme.rows_per_scale > 1)
     refuse("the strategy block of int weights is not supported", place, "tensor, channel, group");
+  const std::int64_t size = scheme.layout == CodeLayout::kNvfp4   ? 16
+                            : scheme.layout == CodeLayout::kMxfp4 ? 32
+                                                                  : 0;
+  if (size > 0 && (scheme.rows_per_scale != 1 || scheme.columns_per_scale != size)) {
+    refuse(fmt::format("the scales of {} are not for groups of {}", printable(format), size), place,
+           fmt::format("group_size {}", size));
+  }
   if (!is_int && !scheme.symmetric)
     refuse("symmetric false of float weights is not supported", place, "true");
   return scheme;
@@ -128,8 +138,10 @@ void read_compressed_tensors(const json& config, QuantizationConfig& out, const 
   require_empty(config, "sparsity_config", where);
   require_empty(config, "transform_config", where);
   const std::string status = json_string_or(config, "quantization_status", "compressed", where);
-  if (status != "compressed")
-    refuse(fmt::format("quantization_status {} is not supported", printable(status)), where, "compressed");
+  if (status != "compressed" &&
+      status != "frozen")  // of older checkpoints; their tensors are compressed, too
+    refuse(fmt::format("quantization_status {} is not supported", printable(status)), where,
+           "compressed, frozen");
   const std::string format = json_string_or(config, "format", "", where);
   for (const auto& [name, group] : object_in(config, "config_groups", where).items()) {
     const std::string place = fmt::format("{}, config_groups, {}", where, printable(name));
@@ -154,15 +166,7 @@ QuantScheme read_fp8(const json& config, const std::string& where) {
   scheme.activations = "FP8";
   scheme.layout = CodeLayout::kFp8;
   scheme.rows_per_scale = 0;
-  if (!has_value(config, "weight_block_size")) return scheme;
-  const json& block = config.at("weight_block_size");
-  if (!block.is_array() || block.size() != 2)
-    throw Error(ErrorCode::kBadInput, "weight_block_size is not a list of two sizes", where);
-  scheme.layout = CodeLayout::kFp8Inverse;
-  scheme.rows_per_scale =
-      json_int(json{{"weight_block_size", block[0]}}, "weight_block_size", 1, kMaxSize, where);
-  scheme.columns_per_scale =
-      json_int(json{{"weight_block_size", block[1]}}, "weight_block_size", 1, kMaxSize, where);
+  if (has_value(config, "weight_block_size")) read_block(config, "weight_block_size", scheme, where);
   return scheme;
 }
 
@@ -206,7 +210,7 @@ QuantScheme read_gptq(const json& config, const std::string& where) {
   const std::string form = json_string_or(config, "checkpoint_format", "gptq", where);
   if (form != "gptq" && form != "gptq_v2")
     refuse(fmt::format("checkpoint_format {} is not supported", printable(form)), where, "gptq, gptq_v2");
-  scheme.zero_offset = form == "gptq" ? 1 : 0;
+  scheme.zeros_less_one = form == "gptq";
   refuse_overrides(config, where);
   return scheme;
 }
@@ -236,14 +240,6 @@ QuantScheme fbgemm_fp8() {
   return scheme;  // a scale a row
 }
 
-QuantScheme mxfp4_experts() {
-  QuantScheme scheme;
-  scheme.layout = CodeLayout::kMxfp4Experts;
-  scheme.bits = 4;
-  scheme.columns_per_scale = 32;
-  return scheme;
-}
-
 std::string spread(const QuantScheme& s) {
   if (s.rows_per_scale > 1) return fmt::format("{}x{}", s.rows_per_scale, s.columns_per_scale);
   if (s.rows_per_scale == 0) return "tensor";
@@ -256,7 +252,6 @@ std::string QuantScheme::name() const {
   std::string text;
   switch (layout) {
     case CodeLayout::kFp8:
-    case CodeLayout::kFp8Inverse:
       text = "FP8 " + spread(*this);
       break;
     case CodeLayout::kNvfp4:
@@ -264,7 +259,6 @@ std::string QuantScheme::name() const {
       text = "NVFP4";
       break;
     case CodeLayout::kMxfp4:
-    case CodeLayout::kMxfp4Experts:
       text = "MXFP4";
       break;
     default:
@@ -274,9 +268,13 @@ std::string QuantScheme::name() const {
 }
 
 const QuantScheme& QuantizationConfig::scheme_of(std::string_view module) const {
-  for (const Group& group : groups) {
-    const auto matches = [&](const NamePattern& p) { return p.matches(module); };
-    if (group.targets.empty() || std::ranges::any_of(group.targets, matches)) return group.scheme;
+  // A name or an expression says more than the class of all linear maps.
+  for (const bool by_name : {true, false}) {
+    for (const Group& group : groups) {
+      const auto matches = [&](const NamePattern& p) { return p.is_class() != by_name && p.matches(module); };
+      if ((!by_name && group.targets.empty()) || std::ranges::any_of(group.targets, matches))
+        return group.scheme;
+    }
   }
   throw Error(ErrorCode::kBadInput,
               fmt::format("{} is stored quantized, but no target of quantization_config has it", module));
@@ -289,21 +287,16 @@ std::string QuantizationConfig::activations() const {
   return {};
 }
 
-QuantizationConfig read_quantization(const json& config, const std::filesystem::path& folder,
-                                     const std::string& config_file) {
-  const std::filesystem::path beside = folder / "hf_quant_config.json";
-  QuantizationConfig out;
-  if (config.is_null() && std::filesystem::exists(beside)) {
-    const std::string where = beside.string();
-    const json file = formats::read_json_file(beside, std::size_t{16} << 20);
-    if (!file.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
-    out.method = "modelopt";
-    out.groups.push_back({{}, read_modelopt(object_in(file, "quantization", where), where)});
-    return out;
-  }
-  if (config.is_null()) return out;
-  const std::string where = config_file + ", quantization_config";
+QuantizationConfig read_hf_quant_config(const std::filesystem::path& file) {
+  const std::string where = file.string();
+  const json whole = formats::read_json_file(file, std::size_t{16} << 20);
+  if (!whole.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
+  return {"modelopt", {{{}, read_modelopt(object_in(whole, "quantization", where), where)}}};
+}
+
+QuantizationConfig read_quantization(const json& config, const std::string& where) {
   if (!config.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
+  QuantizationConfig out;
   out.method = json_string_or(config, "quant_method", "", where);
   if (out.method == "compressed-tensors") {
     read_compressed_tensors(config, out, where);
@@ -317,9 +310,7 @@ QuantizationConfig read_quantization(const json& config, const std::filesystem::
     out.groups.push_back({{}, read_gptq(config, where)});
   } else if (out.method == "awq") {
     out.groups.push_back({{}, read_awq(config, where)});
-  } else if (out.method == "mxfp4") {
-    out.groups.push_back({{}, mxfp4_experts()});
-  } else {
+  } else if (out.method != "mxfp4") {  // gpt_oss' experts, which are known by their tensors
     refuse(fmt::format("quant_method {} is not supported", printable(out.method)), where,
            "compressed-tensors, fp8, fbgemm_fp8, modelopt, gptq, awq, mxfp4");
   }

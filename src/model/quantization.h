@@ -17,12 +17,10 @@ namespace wring::model {
 enum class CodeLayout {
   kPackQuantized,  // compressed-tensors: weight_packed, weight_scale, weight_zero_point, weight_g_idx
   kIntQuantized,   // compressed-tensors: weight (I8), weight_scale, weight_zero_point
-  kFp8,            // weight (F8_E4M3) and weight_scale: compressed-tensors, ModelOpt, FBGEMM, per-tensor fp8
-  kFp8Inverse,     // DeepSeek: the same with weight_scale_inv, which multiplies in spite of its name
+  kFp8,            // weight (F8_E4M3), and weight_scale or weight_scale_inv, either of which multiplies
   kNvfp4,          // compressed-tensors: weight_packed, weight_scale, weight_global_scale (a divisor)
   kNvfp4ModelOpt,  // weight (U8), weight_scale, weight_scale_2 (a factor)
   kMxfp4,          // compressed-tensors: weight_packed, weight_scale (E8M0)
-  kMxfp4Experts,   // gpt_oss: experts' blocks and scales
   kGptq,           // qweight, qzeros, scales, g_idx; codes down the columns
   kAwq,            // qweight, qzeros, scales; codes across the rows
 };
@@ -32,7 +30,7 @@ struct QuantScheme {
   int bits = 8;
   bool symmetric = true;
   std::int64_t rows_per_scale = 1, columns_per_scale = 0;  // 0: all
-  float zero_offset = 0;                                   // AutoGPTQ stores zeros less 1
+  bool zeros_less_one = false;                             // AutoGPTQ stores them so, modulo 2^bits
   std::string activations;  // what the scheme wants of activations, for people: "FP8"; empty: nothing
 
   /// "INT4 g128 asymmetric", "FP8 128x128", "NVFP4 (W4A4)".
@@ -54,10 +52,11 @@ struct QuantizationConfig {
   std::string activations() const;
 };
 
-/// Of config.json (`config`; empty where it has none: then folder/hf_quant_config.json, as ModelOpt writes
-/// it, is looked at). Errors: kNotSupported naming the method, format, type, number of bits or strategy that
-/// is not read here; kBadInput naming a field that is damaged.
-QuantizationConfig read_quantization(const nlohmann::json& config, const std::filesystem::path& folder,
-                                     const std::string& where);
+/// Of config.json's quantization_config. Errors: kNotSupported naming the method, format, type, number of
+/// bits or strategy that is not read here; kBadInput naming a field that is damaged.
+QuantizationConfig read_quantization(const nlohmann::json& config, const std::string& where);
+
+/// Of hf_quant_config.json, which older checkpoints of ModelOpt have instead. Errors: the same.
+QuantizationConfig read_hf_quant_config(const std::filesystem::path& file);
 
 }  // namespace wring::model

@@ -14,6 +14,12 @@ Activation activation_named(std::string_view hidden_act) {
   return hidden_act == "silu" ? Activation::kSilu : Activation::kGeluTanh;
 }
 
+ExpertName expert_name(const LinearSpec& linear) {
+  const std::string number = fmt::format(".experts.{}.", linear.expert);
+  const std::size_t at = linear.name.find(number);
+  return {linear.name.substr(0, at) + ".experts.", linear.name.substr(at + number.size())};
+}
+
 StateSpec state_of(const LayerSpec& layer) {
   const AttentionSpec& a = layer.attention;
   StateSpec state;

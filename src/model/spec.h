@@ -239,6 +239,12 @@ struct ModelSpec {
   std::vector<RopeSpec> ropes;
 };
 
+/// The name of an expert's map, "….experts.3.gate_proj", in its parts.
+struct ExpertName {
+  std::string before, part;  // "….experts.", "gate_proj"
+};
+ExpertName expert_name(const LinearSpec& linear);
+
 /// The spec of a model; errors: kNotSupported for an unknown model_type.
 ModelSpec make_spec(const ModelConfig& config);
 

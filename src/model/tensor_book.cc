@@ -24,8 +24,9 @@ bool is_rope_vector(std::string_view name) {
 
 /// What a quantized checkpoint holds for activations and caches.
 bool is_activation_scale(std::string_view name) {
-  for (const std::string_view end : {".input_scale", ".input_global_scale", ".input_zero_point",
-                                     ".output_scale", ".k_scale", ".v_scale"}) {
+  for (const std::string_view end :
+       {".input_scale", ".input_global_scale", ".input_zero_point", ".output_scale", ".activation_scale",
+        ".q_scale", ".k_scale", ".v_scale"}) {
     if (name.ends_with(end)) return true;
   }
   return false;
@@ -38,6 +39,11 @@ bool is_zero_bias(const TensorInfo& tensor) {
 }
 
 }  // namespace
+
+std::span<const std::byte> part_of(const TensorInfo& tensor, std::int64_t index, std::int64_t count) {
+  const std::size_t size = tensor.data.size() / static_cast<std::size_t>(count);
+  return tensor.data.subspan(static_cast<std::size_t>(index) * size, size);
+}
 
 std::string place_of(const TensorInfo& tensor) {
   return fmt::format("{}, tensor {}", tensor.file, tensor.name);

@@ -53,6 +53,9 @@ class TensorBook {
   std::unordered_set<const formats::TensorInfo*> used_;
 };
 
+/// Part `index` of a tensor's bytes cut into `count` equal ones: an expert's.
+std::span<const std::byte> part_of(const formats::TensorInfo& tensor, std::int64_t index, std::int64_t count);
+
 /// "file, tensor name", for messages.
 std::string place_of(const formats::TensorInfo& tensor);
 

@@ -28,24 +28,6 @@ void require_readable(const TensorInfo& tensor) {
               place_of(tensor));
 }
 
-/// One of `count` equal parts of a tensor's bytes.
-std::span<const std::byte> part_of(const TensorInfo& tensor, std::int64_t index, std::int64_t count) {
-  const std::size_t size = tensor.data.size() / static_cast<std::size_t>(count);
-  return tensor.data.subspan(static_cast<std::size_t>(index) * size, size);
-}
-
-/// "….experts.3.gate_proj" in its parts.
-struct ExpertName {
-  std::string before, part;  // "….experts.", "gate_proj"
-
-  explicit ExpertName(const LinearSpec& linear) {
-    const std::string number = fmt::format(".experts.{}.", linear.expert);
-    const std::size_t at = linear.name.find(number);
-    before = linear.name.substr(0, at) + ".experts.";
-    part = linear.name.substr(at + number.size());
-  }
-};
-
 class Loader {
  public:
   Loader(const ModelSpec& spec, const ModelConfig& config, TensorBook& book)
@@ -83,7 +65,7 @@ class Loader {
     weights_.push_back({name, &tensor, tensor.data, 1, n, true});
   }
 
-  /// Values first, first + stride, … of the vector `stored`.
+  /// `n` values of the vector `stored`, one after the other.
   void add_part_of_vector(const std::string& name, std::int64_t n, const StoredRows& stored) {
     const TensorInfo& tensor = book_->take(stored.name + ".bias", Shape{unsigned_of(stored.total)});
     require_plain_float(tensor);
@@ -110,8 +92,11 @@ class Loader {
     }
     if (!linear.bias) return;
     const std::string bias = linear.name + ".bias";
-    linear.stored.name.empty() ? add_vector(bias, linear.rows)
-                               : add_part_of_vector(bias, linear.rows, linear.stored);
+    if (linear.stored.name.empty()) {
+      add_vector(bias, linear.rows);
+    } else {
+      add_part_of_vector(bias, linear.rows, linear.stored);
+    }
   }
 
   void add_matrix(const LinearSpec& linear) {
@@ -148,7 +133,7 @@ class Loader {
 
   /// An expert's map out of a tensor that holds all experts'; false: there is no such tensor.
   bool add_from_stack(const LinearSpec& linear) {
-    const ExpertName name(linear);
+    const ExpertName name = expert_name(linear);
     // GGUF has "….experts.gate_proj"; Hugging Face's fused form has it as the first half of the rows of
     // "….experts.gate_up_proj". gpt_oss' own forms are in LinearSpec::stored.
     if (!linear.stored.name.empty() && !book_->is_gguf()) {

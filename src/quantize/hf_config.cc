@@ -116,8 +116,9 @@ std::string_view torch_dtype(formats::QuantType type) {
 
 Json hf_config(const model::Model& model, formats::QuantType type) {
   Json config = model.gguf() != nullptr ? config_of_gguf(model) : config_of_folder(model);
-  config.erase("dtype");                // the newer name of torch_dtype
-  config.erase("quantization_config");  // what is written is plain
+  config.erase("dtype");  // the newer name of torch_dtype
+  for (const char* key : {"quantization_config", "compression_config"})
+    config.erase(key);  // what is written is plain
   config["torch_dtype"] = torch_dtype(type);
   return config;
 }

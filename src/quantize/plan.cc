@@ -164,8 +164,8 @@ double QuantPlan::estimated_seconds() const {
 }
 
 QuantPlan make_plan(const model::ModelSpec& spec, const Recipe& recipe, const PlanOptions& options) {
-  QuantPlan plan{recipe.name, recipe.importance, options.strict, options.threads,
-                 planned_tensors(spec, FileForm::kGguf)};
+  QuantPlan plan{recipe.name,    recipe.importance, recipe.feedback,
+                 options.strict, options.threads,   planned_tensors(spec, FileForm::kGguf)};
   if (options.deploy && recipe.type == QuantType::kBF16) {
     throw Error(ErrorCode::kUsage,
                 "--deploy changes nothing in bf16: embedding and head are BF16 either way");
@@ -200,7 +200,8 @@ QuantPlan make_plan(const model::ModelSpec& spec, const Recipe& recipe, const Pl
 }
 
 QuantPlan make_convert_plan(const model::ModelSpec& spec, QuantType type, FileForm form, int threads) {
-  QuantPlan plan{std::string(formats::name_of(type)), false, false, threads, planned_tensors(spec, form)};
+  QuantPlan plan{std::string(formats::name_of(type)), false, false, false, threads,
+                 planned_tensors(spec, form)};
   for (PlannedTensor& t : plan.tensors) {
     const bool small = t.role == TensorRole::kVector || t.role == TensorRole::kKept;
     t.asked = t.full_precision || (small && form == FileForm::kGguf) ? QuantType::kF32 : type;

@@ -40,6 +40,7 @@ struct PlanOptions {
 struct QuantPlan {
   std::string recipe;
   bool importance = false;  // block types are rounded under importance
+  bool feedback = false;    // blocks' matrices are rounded with error feedback (block_feedback.h)
   bool strict = false;
   int threads = 1;
   std::vector<PlannedTensor> tensors;  // in the order of computation

@@ -53,9 +53,8 @@ std::vector<std::int64_t> turns_order(std::int64_t tensors, const model::StoredR
 
 /// "….experts.3.gate_proj" without the number.
 std::string stack_name(const LinearSpec& linear) {
-  const std::string number = fmt::format(".experts.{}.", linear.expert);
-  std::string name = linear.name;
-  return name.replace(name.find(number), number.size(), ".experts.");
+  const model::ExpertName name = model::expert_name(linear);
+  return name.before + name.part;
 }
 
 class Planner {

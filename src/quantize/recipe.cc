@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/utf8.h"
 #include "quantize/block_quantizer.h"
+#include "quantize/matrix_grid.h"
 
 namespace wring::quantize {
 namespace {
@@ -31,21 +32,28 @@ constexpr std::array<NamedType, 9> kTypes = {{
     {"iq4_nl", QuantType::kIQ4_NL},
     {"q4_0", QuantType::kQ4_0},
 }};
-constexpr std::string_view kImportance = "+imatrix";
+constexpr std::string_view kImportance = "+imatrix", kFeedback = "+gptq";
 
 }  // namespace
 
 std::vector<std::string> recipe_names() {
   std::vector<std::string> names;
   for (const NamedType& t : kTypes) {
-    names.emplace_back(t.name);
-    if (uses_importance(t.type)) names.push_back(std::string(t.name) + std::string(kImportance));
+    const std::string name(t.name);
+    names.push_back(name);
+    if (uses_importance(t.type)) names.push_back(name + std::string(kImportance));
+    if (has_grid(t.type)) {
+      names.push_back(name + std::string(kFeedback));
+      names.push_back(name + std::string(kImportance) + std::string(kFeedback));
+    }
   }
   return names;
 }
 
 Recipe parse_recipe(std::string_view name) {
   std::string_view stem = name;
+  const bool feedback = stem.ends_with(kFeedback);
+  if (feedback) stem.remove_suffix(kFeedback.size());
   const bool importance = stem.ends_with(kImportance);
   if (importance) stem.remove_suffix(kImportance.size());
   for (const NamedType& t : kTypes) {
@@ -54,7 +62,11 @@ Recipe parse_recipe(std::string_view name) {
       throw Error(ErrorCode::kUsage, fmt::format("importance changes nothing in {}", stem),
                   fmt::format("recipe {}", name), fmt::format("use {}", stem));
     }
-    return {std::string(name), t.type, importance};
+    if (feedback && !has_grid(t.type)) {
+      throw Error(ErrorCode::kUsage, fmt::format("error feedback changes nothing in {}", stem),
+                  fmt::format("recipe {}", name), fmt::format("use {}", stem));
+    }
+    return {std::string(name), t.type, importance, feedback};
   }
   throw Error(ErrorCode::kNotSupported, fmt::format("recipe '{}' is not supported", printable(name)), {},
               fmt::format("supported: {}", fmt::join(recipe_names(), ", ")));

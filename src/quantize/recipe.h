@@ -1,5 +1,5 @@
-// What a user asks for by one name: the type of the quantized matrices, and whether calibration's importance
-// guides their rounding. Names are those of docs/CLI.md.
+// What a user asks for by one name: the type of the quantized matrices, whether calibration's importance
+// guides their rounding, and whether errors are fed back. Names are those of docs/CLI.md.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ struct Recipe {
   std::string name;  // "q4_k+imatrix"
   formats::QuantType type = formats::QuantType::kBF16;
   bool importance = false;
+  bool feedback = false;  // "+gptq": errors are taken up by the columns that follow
 };
 
 /// Errors: kNotSupported for a name that is not a recipe here, naming those that are; kUsage for "+imatrix"

@@ -22,10 +22,10 @@ constexpr std::size_t kShownExperts = 16;  // in a warning
 
 /// The importance of a tensor's columns: empty where the plan has none or the type has no use for it, and of
 /// experts that saw too few tokens. Embedding and head may lack an entry, as llama.cpp's imatrix files do.
-TensorImportance importance_of(const model::Model& model, const QuantPlan& plan, const PlannedTensor& tensor,
+TensorImportance importance_of(const model::Model& model, const PlannedTensor& tensor,
                                const formats::Imatrix* imatrix) {
   const bool matrix = tensor.role != TensorRole::kVector && tensor.role != TensorRole::kKept;
-  if (!plan.importance || !matrix || !uses_importance(tensor.used)) return {};
+  if (imatrix == nullptr || !matrix || !uses_importance(tensor.used)) return {};
   const std::string name = gguf_name_of(model.spec().model_type, tensor);
   const auto found = imatrix->entries.find(name);
   if (found == imatrix->entries.end()) {
@@ -65,31 +65,35 @@ formats::QuantType main_type(const QuantPlan& plan) {
 }
 
 void check_arguments(const model::Model& model, const QuantPlan& plan, const formats::Imatrix* imatrix,
-                     const fs::path& out) {
+                     const BlockFeedback* feedback, const fs::path& out) {
   if (!plan.settled) throw Error(ErrorCode::kInternal, "the plan is not settled");
   with_context(model.path().string(), [&] { refuse_another_computation(model.config()); });
   if (out.extension() != ".gguf") {
     throw Error(ErrorCode::kUsage, fmt::format("the output of recipe {} must end in .gguf", plan.recipe),
                 out.string());
   }
-  if (plan.importance && imatrix == nullptr) {
+  if (plan.feedback != (feedback != nullptr))
+    throw Error(ErrorCode::kInternal, "error feedback and its plan go together");
+  if (plan.importance && !plan.feedback && imatrix == nullptr) {
     throw Error(ErrorCode::kUsage, fmt::format("recipe {} needs an importance matrix", plan.recipe), {},
                 "give --imatrix FILE, or --calibration texts to make one");
   }
-  for (const PlannedTensor& t : plan.tensors) importance_of(model, plan, t, imatrix);
+  for (const PlannedTensor& t : plan.tensors) importance_of(model, t, imatrix);
 }
 
 }  // namespace
 
-QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, const formats::Imatrix* imatrix,
+QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, const Calibration& calibration,
                           const fs::path& out, ThreadPool& pool, ProgressSink& progress) {
-  check_arguments(model, plan, imatrix, out);
+  const formats::Imatrix* imatrix = plan.importance ? calibration.imatrix : nullptr;
+  BlockFeedback* feedback = calibration.feedback;
+  check_arguments(model, plan, imatrix, feedback, out);
   const auto start = std::chrono::steady_clock::now();
   formats::GgufWriter writer(out);
   QuantizeReport report;
-  add_gguf_metadata(writer, model, main_type(plan), plan.importance ? imatrix : nullptr, report.warnings);
+  add_gguf_metadata(writer, model, main_type(plan), imatrix, report.warnings);
 
-  if (plan.importance) {
+  if (imatrix != nullptr) {
     const ExpertCoverage coverage = expert_coverage(*imatrix);
     if (!coverage.few.empty()) report.warnings.push_back(few_tokens_text(coverage, kShownExperts));
   }
@@ -105,11 +109,20 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   for (const RopeVector& v : rope) writer.write(std::as_bytes(std::span(v.divisors)));
 
   const auto sink = [&](std::span<const std::byte> bytes) { writer.write(bytes); };
-  for (const PlannedTensor& t : plan.tensors) {
-    progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
-    report.tensors.push_back(
-        stream_tensor(model, t, importance_of(model, plan, t, imatrix), pool, sink, progress));
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    const PlannedTensor& t = plan.tensors[i];
+    progress.update("writing tensors", i, plan.tensors.size(), "tensors");
+    if (feedback != nullptr && feedback->covers(t)) {
+      BlockFeedback::Rounded rounded = feedback->take(i, progress);
+      writer.write(rounded.bytes);
+      report.tensors.push_back(std::move(rounded.report));
+    } else {
+      report.tensors.push_back(
+          stream_tensor(model, t, importance_of(model, t, imatrix), pool, sink, progress));
+    }
   }
+  if (feedback != nullptr)
+    report.warnings.insert(report.warnings.end(), feedback->warnings().begin(), feedback->warnings().end());
   progress.update("writing tensors", report.tensors.size(), plan.tensors.size(), "tensors");
   writer.commit([&](const formats::GgufReader& written) {
     report.file_bytes = written.file_bytes();

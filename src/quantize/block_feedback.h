@@ -1,0 +1,62 @@
+// Error feedback through a whole model, block by block: the inputs of each block come from the blocks before
+// it as they were rounded, so that later blocks make up for what earlier ones lost. One block's Hessians are
+// alive at a time.
+#pragma once
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "base/progress.h"
+#include "engine/engine.h"
+#include "quantize/error_feedback.h"
+#include "quantize/plan.h"
+#include "quantize/tensor_stream.h"
+
+namespace wring::quantize {
+
+struct FeedbackOptions {
+  double damping = 0.01;
+  ColumnOrder order = ColumnOrder::kFalling;
+};
+
+class BlockFeedback {
+ public:
+  /// Engine, plan and documents (token ids) must outlive this. `model` is the engine's.
+  BlockFeedback(model::Model& model, engine::Engine& engine, const QuantPlan& plan,
+                std::span<const std::vector<engine::TokenId>> documents, const FeedbackOptions& options);
+  ~BlockFeedback();
+
+  /// Whether the tensor is rounded here: a matrix of a block, of a type that has a grid.
+  bool covers(const PlannedTensor& planned) const;
+
+  struct Rounded {
+    std::vector<std::byte> bytes;  // in the tensor's type, in the form of its file
+    TensorReport report;
+  };
+  /// Tensor number `index` of the plan. Tensors are asked for in the plan's order; the first of a block
+  /// computes the block. Errors: kCancelled.
+  Rounded take(std::size_t index, ProgressSink& progress);
+
+  /// What the user should know, a line each.
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  void compute_block(int layer, ProgressSink& progress);
+  void run_block(int layer, engine::ForwardObserver* observer, ProgressSink& progress);
+  Rounded round(const PlannedTensor& planned, const class HessianCollector& hessians);
+  void replace_weights(const PlannedTensor& planned, std::span<const std::byte> bytes);
+
+  model::Model* model_;
+  engine::Engine* engine_;
+  const QuantPlan* plan_;
+  FeedbackOptions options_;
+  std::vector<std::span<const engine::TokenId>> documents_;
+  std::vector<float> residual_;  // (tokens of all documents, hidden_size)
+  int next_layer_ = 0;
+  std::map<std::size_t, Rounded> rounded_;  // by index into the plan: of the block computed last
+  std::vector<std::string> replaced_;       // weights
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace wring::quantize
