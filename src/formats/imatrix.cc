@@ -43,7 +43,13 @@ ImatrixEntry read_entry(const TensorInfo& sums, const TensorInfo& counts, const 
     refuse_imatrix(fmt::format("{} rows of sums, but {} counts", sums.rows(), counts.elements()), path,
                    sums.name);
   }
-  return {read_floats(sums, path), read_floats(counts, path)};
+  ImatrixEntry entry{read_floats(sums, path), read_floats(counts, path)};
+  constexpr float kMostTokens = 0x1p53F;
+  for (const float count : entry.counts) {
+    if (count > kMostTokens)
+      refuse_imatrix(fmt::format("{} tokens are more than {}", count, kMostTokens), path, counts.name);
+  }
+  return entry;
 }
 
 std::string base_of(std::string_view tensor, std::string_view suffix) {

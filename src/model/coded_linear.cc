@@ -88,7 +88,7 @@ class CodedLinear {
       : book_(&book), scheme_(&scheme), module_(std::move(module)), rows_(rows), columns_(columns) {}
 
   Weight read() {
-    if (const std::int64_t size = scheme_->columns_per_scale; scheme_->rows_per_scale == 1 && size > 0) {
+    if (const std::int64_t size = scheme_->columns_per_scale; !scheme_->blocks && size > 0) {
       if (columns_ % size != 0) {
         throw Error(ErrorCode::kBadInput,
                     fmt::format("group_size {} does not divide the {} columns", size, columns_), place());

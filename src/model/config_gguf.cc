@@ -284,13 +284,13 @@ ModelConfig read_gguf_config(const formats::GgufReader& file) {
                            p + "attention.key_length"};
   const std::int64_t head_dim = default_head_dim(c, file.has(names.head_dim), names, file.file());
   c.head_dim = file.integer_or(names.head_dim, head_dim, 1, kMaxHeadDim);
-  c.model_type == "gpt2" ? check_whole_heads(c, names, file.file()) : check_heads(c, names, file.file());
   if (c.model_type.starts_with("deepseek")) {
     read_latent(file, p, c);
   } else if (file.integer_or(p + "attention.value_length", c.head_dim, 1, kMaxHeadDim) != c.head_dim) {
     throw Error(ErrorCode::kNotSupported, fmt::format("{}attention.value_length differs from key_length", p),
                 file.file());
   }
+  c.model_type == "gpt2" ? check_whole_heads(c, names, file.file()) : check_heads(c, names, file.file());
   read_experts(file, p, c);
   c.max_position_embeddings = file.integer(p + "context_length", 1, kMaxContext);
   const bool gpt2 = c.model_type == "gpt2";

@@ -168,7 +168,8 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
     }
   }
   const std::filesystem::path beside = folder / "hf_quant_config.json";
-  if (c.quantization.method.empty() && std::filesystem::exists(beside))
+  std::error_code unreadable;
+  if (c.quantization.method.empty() && std::filesystem::exists(beside, unreadable))
     c.quantization = read_hf_quant_config(beside);
   if (c.model_type == "gpt2") {
     read_gpt2(config, c, where);
@@ -178,7 +179,7 @@ ModelConfig read_hf_config(const std::filesystem::path& folder) {
 
   add_token_ids(config, "eos_token_id", where, c.eos_token_ids);
   const std::filesystem::path generation = folder / "generation_config.json";
-  if (std::filesystem::exists(generation)) {
+  if (std::filesystem::exists(generation, unreadable)) {
     add_token_ids(formats::read_json_file(generation, std::size_t{1} << 20), "eos_token_id",
                   generation.string(), c.eos_token_ids);
   }

@@ -29,15 +29,15 @@ NamePattern::NamePattern(std::string text, const std::string& where) : text_(std
     PCRE2_UCHAR message[128] = {};
     pcre2_get_error_message(error, message, sizeof(message));
     throw Error(ErrorCode::kBadInput,
-                fmt::format("the pattern {} is not a regular expression: {} at {}", printable(text_),
-                            reinterpret_cast<const char*>(message), at),
+                fmt::format("the pattern {} is not a regular expression: {} at {}",
+                            printable(text_.substr(0, 80)), reinterpret_cast<const char*>(message), at),
                 where);
   }
   expression_ = std::move(expression);
 }
 
 bool NamePattern::matches(std::string_view module) const {
-  if (!expression_) return is_class() || text_ == module;
+  if (!expression_) return kind() == Kind::kClass || text_ == module;
   pcre2_match_data* match = pcre2_match_data_create_from_pattern(expression_->code, nullptr);
   const int found = pcre2_match(expression_->code, reinterpret_cast<PCRE2_SPTR>(module.data()), module.size(),
                                 0, 0, match, nullptr);

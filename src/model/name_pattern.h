@@ -13,7 +13,10 @@ class NamePattern {
   /// Errors: kBadInput showing the pattern, where its expression cannot be read.
   NamePattern(std::string text, const std::string& where);
   bool matches(std::string_view module) const;
-  bool is_class() const { return text_ == "Linear"; }
+  enum class Kind { kName, kExpression, kClass };
+  Kind kind() const {
+    return expression_ ? Kind::kExpression : text_ == "Linear" ? Kind::kClass : Kind::kName;
+  }
 
  private:
   struct Expression;

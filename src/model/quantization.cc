@@ -64,17 +64,20 @@ void read_block(const json& config, const char* key, QuantScheme& scheme, const 
     throw Error(ErrorCode::kBadInput, fmt::format("{} is not a list of two sizes", key), where);
   scheme.rows_per_scale = json_int(json{{key, block[0]}}, key, 1, kMaxSize, where);
   scheme.columns_per_scale = json_int(json{{key, block[1]}}, key, 1, kMaxSize, where);
+  scheme.blocks = true;
 }
 
 void read_strategy(const json& weights, QuantScheme& scheme, const std::string& where) {
-  const std::string strategy = json_string_or(weights, "strategy", "tensor", where);
+  const std::int64_t group = read_group_size(weights, where);
+  const char* unsaid = group > 0 ? "group" : has_value(weights, "group_size") ? "channel" : "tensor";
+  const std::string strategy = json_string_or(weights, "strategy", unsaid, where);
   if (strategy == "tensor") {
     scheme.rows_per_scale = 0;
   } else if (strategy == "block") {
     read_block(weights, "block_structure", scheme, where);
   } else if (strategy == "group" || strategy == "tensor_group") {
-    scheme.columns_per_scale = read_group_size(weights, where);
-    if (scheme.columns_per_scale == 0) throw Error(ErrorCode::kBadInput, "group_size is missing", where);
+    scheme.columns_per_scale = group;
+    if (group == 0) throw Error(ErrorCode::kBadInput, "group_size is missing", where);
   } else if (strategy != "channel") {
     refuse(fmt::format("the strategy {} is not supported", printable(strategy)), where,
            "tensor, channel, group, tensor_group, block");
@@ -120,7 +123,7 @@ QuantScheme read_group(const json& group, const std::string& format, const std::
            "pack-quantized and int-quantized (int), float-quantized, nvfp4-pack-quantized and "
            "mxfp4-pack-quantized (float), naive-quantized");
   }
-  if (is_int && scheme.rows_per_scale > 1)
+  if (is_int && scheme.blocks)
     refuse("the strategy block of int weights is not supported", place, "tensor, channel, group");
   const std::int64_t size = scheme.layout == CodeLayout::kNvfp4   ? 16
                             : scheme.layout == CodeLayout::kMxfp4 ? 32
@@ -184,7 +187,7 @@ QuantScheme read_modelopt(const json& config, const std::string& where) {
     scheme.rows_per_scale = 0;
     scheme.activations = "FP8";
   } else {
-    refuse(fmt::format("quant_algo {} is not supported", printable(algorithm)), where, "NVFP4, FP8");
+    refuse(fmt::format("quant_algo \"{}\" is not supported", printable(algorithm)), where, "NVFP4, FP8");
   }
   return scheme;
 }
@@ -241,7 +244,7 @@ QuantScheme fbgemm_fp8() {
 }
 
 std::string spread(const QuantScheme& s) {
-  if (s.rows_per_scale > 1) return fmt::format("{}x{}", s.rows_per_scale, s.columns_per_scale);
+  if (s.blocks) return fmt::format("{}x{}", s.rows_per_scale, s.columns_per_scale);
   if (s.rows_per_scale == 0) return "tensor";
   return s.columns_per_scale == 0 ? "channel" : fmt::format("g{}", s.columns_per_scale);
 }
@@ -268,14 +271,15 @@ std::string QuantScheme::name() const {
 }
 
 const QuantScheme& QuantizationConfig::scheme_of(std::string_view module) const {
-  // A name or an expression says more than the class of all linear maps.
-  for (const bool by_name : {true, false}) {
+  // A whole name says more than an expression, and that more than the class of all linear maps.
+  for (const auto kind :
+       {NamePattern::Kind::kName, NamePattern::Kind::kExpression, NamePattern::Kind::kClass}) {
     for (const Group& group : groups) {
-      const auto matches = [&](const NamePattern& p) { return p.is_class() != by_name && p.matches(module); };
-      if ((!by_name && group.targets.empty()) || std::ranges::any_of(group.targets, matches))
-        return group.scheme;
+      const auto matches = [&](const NamePattern& p) { return p.kind() == kind && p.matches(module); };
+      if (std::ranges::any_of(group.targets, matches)) return group.scheme;
     }
   }
+  if (groups.size() == 1 && groups.front().of_all) return groups.front().scheme;
   throw Error(ErrorCode::kBadInput,
               fmt::format("{} is stored quantized, but no target of quantization_config has it", module));
 }
@@ -291,7 +295,7 @@ QuantizationConfig read_hf_quant_config(const std::filesystem::path& file) {
   const std::string where = file.string();
   const json whole = formats::read_json_file(file, std::size_t{16} << 20);
   if (!whole.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
-  return {"modelopt", {{{}, read_modelopt(object_in(whole, "quantization", where), where)}}};
+  return {"modelopt", {{{}, read_modelopt(object_in(whole, "quantization", where), where), true}}};
 }
 
 QuantizationConfig read_quantization(const json& config, const std::string& where) {
@@ -301,17 +305,17 @@ QuantizationConfig read_quantization(const json& config, const std::string& wher
   if (out.method == "compressed-tensors") {
     read_compressed_tensors(config, out, where);
   } else if (out.method == "fp8") {
-    out.groups.push_back({{}, read_fp8(config, where)});
+    out.groups.push_back({{}, read_fp8(config, where), true});
   } else if (out.method == "fbgemm_fp8") {
-    out.groups.push_back({{}, fbgemm_fp8()});
+    out.groups.push_back({{}, fbgemm_fp8(), true});
   } else if (out.method == "modelopt" || out.method == "modelopt_fp4") {
-    out.groups.push_back({{}, read_modelopt(config, where)});
+    out.groups.push_back({{}, read_modelopt(config, where), true});
   } else if (out.method == "gptq") {
-    out.groups.push_back({{}, read_gptq(config, where)});
+    out.groups.push_back({{}, read_gptq(config, where), true});
   } else if (out.method == "awq") {
-    out.groups.push_back({{}, read_awq(config, where)});
+    out.groups.push_back({{}, read_awq(config, where), true});
   } else if (out.method != "mxfp4") {  // gpt_oss' experts, which are known by their tensors
-    refuse(fmt::format("quant_method {} is not supported", printable(out.method)), where,
+    refuse(fmt::format("quant_method {} is not supported", formats::shown(config.at("quant_method"))), where,
            "compressed-tensors, fp8, fbgemm_fp8, modelopt, gptq, awq, mxfp4");
   }
   return out;

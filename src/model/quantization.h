@@ -29,6 +29,7 @@ struct QuantScheme {
   CodeLayout layout = CodeLayout::kPackQuantized;
   int bits = 8;
   bool symmetric = true;
+  bool blocks = false;  // scales are for blocks, the last ones of which may be cut
   std::int64_t rows_per_scale = 1, columns_per_scale = 0;  // 0: all
   bool zeros_less_one = false;                             // AutoGPTQ stores them so, modulo 2^bits
   std::string activations;  // what the scheme wants of activations, for people: "FP8"; empty: nothing
@@ -41,8 +42,9 @@ struct QuantizationConfig {
   std::string method;  // quant_method; empty: the checkpoint is not quantized
 
   struct Group {
-    std::vector<NamePattern> targets;  // none: every map
+    std::vector<NamePattern> targets;
     QuantScheme scheme;
+    bool of_all = false;  // the method has one scheme for all maps, and no targets
   };
   std::vector<Group> groups;
 

@@ -50,7 +50,7 @@ std::string place_of(const TensorInfo& tensor) {
 }
 
 void require_plain_float(const TensorInfo& tensor) {
-  if (formats::is_plain_float(tensor.type)) return;
+  if (formats::is_plain_float(tensor.type) && tensor.type != formats::QuantType::kF64) return;
   throw Error(ErrorCode::kBadInput,
               fmt::format("type {} found, F32, F16 or BF16 expected", formats::name_of(tensor.type)),
               place_of(tensor));

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/aligned_buffer.h"
+#include "kernels/kernel_table.h"
 #include "quantize/lanes.h"
 
 namespace wring::quantize {
@@ -76,36 +78,47 @@ std::vector<float> values_of(const MatrixGrid& grid, std::span<const std::uint8_
 
 double output_error(std::span<const float> weights, std::span<const float> rounded, const Hessian& h,
                     const std::vector<std::int64_t>& columns, ThreadPool& pool) {
-  const std::size_t n = h.size, rows = weights.size() / n;
+  const kernels::KernelTable& table = kernels::kernels();
+  const std::size_t n = h.size, rows = weights.size() / n, tile = table.tile_width;
+  const auto source = [&](std::size_t c) {
+    return columns.empty() ? c : static_cast<std::size_t>(columns[c]);
+  };
+  AlignedBuffer<float> hessian(kernels::tiled_floats(n, table.tile_height, n));
+  std::vector<float> whole(n * n);
+  pool.for_pieces(n, 16, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t i = begin; i < end; ++i) {
+      for (std::size_t j = 0; j < n; ++j) whole[i * n + j] = static_cast<float>(h.at(source(i), source(j)));
+    }
+  });
+  table.tile_rows(whole.data(), n, n, n, hessian.data());
   struct Energy {
     double lost = 0, all = 0;
   };
-  std::vector<Energy> by_row(rows);
-  pool.for_pieces(rows, 1, [&](std::size_t r, std::size_t, int) {
-    std::vector<double> w(n), d(n);
-    for (std::size_t c = 0; c < n; ++c) {
-      const std::size_t at = columns.empty() ? c : static_cast<std::size_t>(columns[c]);
-      w[at] = weights[r * n + c];
-      d[at] = w[at] - static_cast<double>(rounded[r * n + c]);
-    }
-    Energy& e = by_row[r];
-    for (std::size_t i = 0; i < n; ++i) {
-      double hw = 0, hd = 0;
-      const double* row = h.lower.data() + i * n;
-      for (std::size_t j = 0; j < i; ++j) {
-        hw += row[j] * w[j];
-        hd += row[j] * d[j];
-      }
-      e.all += w[i] * (2 * hw + row[i] * w[i]);
-      e.lost += d[i] * (2 * hd + row[i] * d[i]);
-    }
+  std::vector<Energy> by_piece((rows + tile - 1) / tile);
+  pool.for_pieces(by_piece.size(), 1, [&](std::size_t piece, std::size_t, int) {
+    const std::size_t first = piece * tile, count = std::min(tile, rows - first);
+    std::vector<float> differences(weights.begin() + static_cast<std::ptrdiff_t>(first * n),
+                                   weights.begin() + static_cast<std::ptrdiff_t>((first + count) * n));
+    AlignedBuffer<float> tiled(kernels::tiled_floats(count, tile, n));
+    std::vector<float> product(count * n);
+    const auto energy = [&] {
+      table.tile_tokens(differences.data(), n, count, n, tiled.data());
+      table.matmul(hessian.data(), n, tiled.data(), count, n, product.data(), n);
+      double sum = 0;
+      for (std::size_t i = 0; i < product.size(); ++i)
+        sum += static_cast<double>(differences[i]) * static_cast<double>(product[i]);
+      return sum;
+    };
+    by_piece[piece].all = energy();
+    for (std::size_t i = 0; i < differences.size(); ++i) differences[i] -= rounded[first * n + i];
+    by_piece[piece].lost = energy();
   });
   Energy total;
-  for (const Energy& e : by_row) {
+  for (const Energy& e : by_piece) {
     total.lost += e.lost;
     total.all += e.all;
   }
-  return total.all > 0 ? total.lost / total.all : 0;
+  return total.all > 0 ? std::max(0.0, total.lost / total.all) : 0;
 }
 
 }  // namespace wring::quantize

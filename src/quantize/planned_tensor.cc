@@ -151,7 +151,7 @@ class Planner {
       t.stacked = experts;
       t.layer = layer;
       t.site = site;
-      if (l.bias) add_empty(name + ".bias", TensorRole::kVector, experts, l.rows);
+      if (l.bias) add_empty(name + ".bias", TensorRole::kVector, experts, l.rows).vectors = true;
     }
     last_named(name + ".weight").weights.push_back(l.name + ".weight");
     if (l.bias) last_named(name + ".bias").weights.push_back(l.name + ".bias");
@@ -170,6 +170,7 @@ class Planner {
       t.transposed_rows = stored.total;
       if (stored.stride > 1) t.row_order = turns_order(experts, stored);
       PlannedTensor& bias = add_empty(stored.name + "_bias", TensorRole::kVector, experts, stored.total);
+      bias.vectors = true;
       bias.side_by_side = static_cast<int>(stored.stride);
       if (stored.stride > 1) bias.column_order = turns_order(1, stored);
     }
@@ -244,7 +245,7 @@ class Planner {
 
 std::vector<std::uint64_t> PlannedTensor::shape() const {
   const auto n = static_cast<std::uint64_t>(columns);
-  if (role == TensorRole::kVector && rows == 1) return {n};
+  if (role == TensorRole::kVector && !vectors) return {n};
   if (stacked > 0)
     return {static_cast<std::uint64_t>(stacked), static_cast<std::uint64_t>(rows / stacked), n};
   return {static_cast<std::uint64_t>(rows), n};

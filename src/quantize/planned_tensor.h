@@ -23,6 +23,7 @@ struct PlannedTensor {
   TensorRole role = TensorRole::kVector;
   std::int64_t rows = 1, columns = 0;  // of all matrices of a stack together
   std::int64_t stacked = 0;            // > 0: three dimensions, this many matrices of rows / stacked rows
+  bool vectors = false;                // a vector for each expert: two dimensions, even of one
   int layer = -1;                      // of a block's matrix, with the place of its input
   model::Site site = model::Site::kKept;
 
