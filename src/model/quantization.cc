@@ -301,6 +301,7 @@ QuantizationConfig read_hf_quant_config(const std::filesystem::path& file) {
 QuantizationConfig read_quantization(const json& config, const std::string& where) {
   if (!config.is_object()) throw Error(ErrorCode::kBadInput, "an object is expected", where);
   QuantizationConfig out;
+  require_value(config, "quant_method", where);
   out.method = json_string_or(config, "quant_method", "", where);
   if (out.method == "compressed-tensors") {
     read_compressed_tensors(config, out, where);
