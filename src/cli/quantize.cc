@@ -9,7 +9,6 @@
 #include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/open.h"
-#include "engine/engine.h"
 #include "engine/model_files.h"
 #include "quantize/block_feedback.h"
 #include "quantize/gguf_metadata.h"
@@ -124,7 +123,7 @@ void run(const QuantizeOptions& o) {
     throw Error(ErrorCode::kUsage, "give either --imatrix or --calibration");
   if (!recipe.importance && !recipe.feedback && !(o.imatrix.empty() && o.calibration.empty()))
     warn(fmt::format("recipe {} takes no importance: --imatrix and --calibration are not used", o.recipe));
-  engine::ModelFiles files = open_model_files(o.model);
+  const engine::ModelFiles files = open_model_files(o.model);
   with_context(o.model, [&] { quantize::refuse_another_computation(files.model.config()); });
   ThreadPool pool(options.threads);
   quantize::QuantPlan plan = quantize::make_plan(files.model.spec(), recipe, options);
@@ -132,13 +131,11 @@ void run(const QuantizeOptions& o) {
   if (!o.common.json) print(plan_text(plan));
 
   std::optional<formats::Imatrix> imatrix;
-  std::optional<engine::Engine> engine;
   std::optional<quantize::BlockFeedback> feedback;
   std::vector<std::vector<engine::TokenId>> documents;
   if (recipe.feedback) {
     documents = calibration_documents(files, o.calibration, o.context);
-    engine.emplace(files.model, engine::EngineOptions{.threads = options.threads});
-    feedback.emplace(files.model, *engine, plan, documents, quantize::FeedbackOptions{});
+    feedback.emplace(files.model, plan, documents, quantize::FeedbackOptions{}, options.threads);
   } else if (recipe.importance) {
     imatrix = o.imatrix.empty() ? calibrate(files, o.calibration, o.context, o.common.threads)
                                 : formats::read_imatrix(o.imatrix);

@@ -114,17 +114,22 @@ class StudyRun {
                       8.0 * static_cast<double>(m.payload_bytes()) / static_cast<double>(m.parameters())}});
   }
 
+  std::vector<std::vector<engine::TokenId>> calibration_ids() const {
+    std::vector<std::vector<engine::TokenId>> documents;
+    for (const evaluate::Document& d : plan_.calibration_documents) documents.push_back(d.ids);
+    return documents;
+  }
+
   void make_importance() {
-    const bool wanted = std::ranges::any_of(
-        plan_.options.recipes, [](const std::string& r) { return quantize::parse_recipe(r).importance; });
+    const bool wanted = std::ranges::any_of(plan_.options.recipes, [](const std::string& name) {
+      const quantize::Recipe recipe = quantize::parse_recipe(name);
+      return recipe.importance && !recipe.feedback;  // feedback takes its own
+    });
     if (!wanted || is_done("imatrix", paths_.imatrix())) return;
     say_(fmt::format("importance from {} calibration documents", plan_.calibration_documents.size()));
-    std::vector<std::vector<engine::TokenId>> documents;
+    const std::vector<std::vector<engine::TokenId>> documents = calibration_ids();
     std::size_t tokens = 0;
-    for (const evaluate::Document& d : plan_.calibration_documents) {
-      documents.push_back(d.ids);
-      tokens += d.ids.size();
-    }
+    for (const auto& d : documents) tokens += d.size();
     engine::Engine engine(files_.model, {.threads = plan_.options.threads});
     const double start = now_seconds();
     formats::write_imatrix(quantize::collect_importance(engine, documents, "calibration", progress_),
@@ -143,9 +148,14 @@ class StudyRun {
         quantize::make_plan(files_.model.spec(), quantize::parse_recipe(name), {.threads = pool.threads()});
     quantize::settle_plan(plan, quantize::largest_magnitudes(files_.model, plan, pool, progress_));
     std::optional<formats::Imatrix> imatrix;
-    if (plan.importance) imatrix = formats::read_imatrix(paths_.imatrix());
-    const quantize::QuantizeReport report =
-        quantize::write_gguf(files_.model, plan, imatrix ? &*imatrix : nullptr, path, pool, progress_);
+    if (plan.importance && !plan.feedback) imatrix = formats::read_imatrix(paths_.imatrix());
+    std::optional<quantize::BlockFeedback> feedback;
+    const std::vector<std::vector<engine::TokenId>> documents = calibration_ids();
+    if (plan.feedback)
+      feedback.emplace(files_.model, plan, documents, quantize::FeedbackOptions{}, pool.threads());
+    const quantize::QuantizeReport report = quantize::write_gguf(
+        files_.model, plan, {imatrix ? &*imatrix : nullptr, feedback ? &*feedback : nullptr}, path, pool,
+        progress_);
     for (const std::string& w : report.warnings) say_(fmt::format("warning: {}", w));
     json substituted = json::array();
     for (const quantize::PlannedTensor& t : plan.tensors) {

@@ -75,7 +75,8 @@ void check_options(const StudyOptions& options, const model::ModelConfig& config
   with_context(options.model.string(), [&] { quantize::refuse_another_computation(config); });
   std::set<std::string> seen;
   for (const std::string& recipe : options.recipes) {
-    if (quantize::parse_recipe(recipe).importance && options.calibration.empty()) {
+    const quantize::Recipe parsed = quantize::parse_recipe(recipe);
+    if ((parsed.importance || parsed.feedback) && options.calibration.empty()) {
       throw Error(ErrorCode::kUsage, fmt::format("recipe {} needs calibration texts", recipe),
                   "--calibration", "name a file, or leave the recipe out of --recipes");
     }

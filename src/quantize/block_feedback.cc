@@ -10,6 +10,7 @@
 #include "quantize/block_quantizer.h"
 #include "quantize/expert_coverage.h"
 #include "quantize/hessian.h"
+#include "quantize/importance.h"
 #include "quantize/tensor_reader.h"
 
 namespace wring::quantize {
@@ -32,27 +33,27 @@ std::vector<float> read_rows_of(const TensorReader& reader, std::size_t first, s
 
 }  // namespace
 
-BlockFeedback::BlockFeedback(model::Model& model, engine::Engine& engine, const QuantPlan& plan,
+BlockFeedback::BlockFeedback(const model::Model& source, const QuantPlan& plan,
                              std::span<const std::vector<engine::TokenId>> documents,
-                             const FeedbackOptions& options)
-    : model_(&model), engine_(&engine), plan_(&plan), options_(options) {
+                             const FeedbackOptions& options, int threads)
+    : model_(model::Model::open(source.path())),
+      engine_(model_, {.threads = threads}),
+      plan_(&plan),
+      options_(options) {
   std::size_t tokens = 0;
   for (const std::vector<engine::TokenId>& d : documents) {
     if (d.empty()) continue;
     documents_.emplace_back(d);
     tokens += d.size();
   }
-  const auto hidden = static_cast<std::size_t>(model.spec().hidden_size);
+  require_calibration_tokens(tokens);
+  const auto hidden = static_cast<std::size_t>(model_.spec().hidden_size);
   residual_.resize(tokens * hidden);
   std::size_t at = 0;
   for (const auto& d : documents_) {
-    engine.embed(std::span(&d, 1), std::span(residual_).subspan(at, d.size() * hidden));
+    engine_.embed(std::span(&d, 1), std::span(residual_).subspan(at, d.size() * hidden));
     at += d.size() * hidden;
   }
-}
-
-BlockFeedback::~BlockFeedback() {
-  for (const std::string& name : replaced_) model_->restore(name);
 }
 
 bool BlockFeedback::covers(const PlannedTensor& p) const {
@@ -72,7 +73,7 @@ BlockFeedback::Rounded BlockFeedback::take(std::size_t index, ProgressSink& prog
 }
 
 void BlockFeedback::run_block(int layer, engine::ForwardObserver* observer, ProgressSink& progress) {
-  const auto hidden = static_cast<std::size_t>(model_->spec().hidden_size);
+  const auto hidden = static_cast<std::size_t>(model_.spec().hidden_size);
   std::vector<float> passing;
   std::size_t at = 0;
   for (std::size_t d = 0; d < documents_.size(); d += kDocumentsAtOnce) {
@@ -86,15 +87,15 @@ void BlockFeedback::run_block(int layer, engine::ForwardObserver* observer, Prog
       passing.assign(stream.begin(), stream.end());
       stream = passing;
     }
-    engine_->forward_block(layer, some, stream, observer);
+    engine_.forward_block(layer, some, stream, observer);
   }
 }
 
 void BlockFeedback::compute_block(int layer, ProgressSink& progress) {
   rounded_.clear();
-  progress.update("rounding blocks", static_cast<std::uint64_t>(layer), model_->spec().layers.size(),
+  progress.update("rounding blocks", static_cast<std::uint64_t>(layer), model_.spec().layers.size(),
                   "blocks");
-  HessianCollector hessians(layer, engine_->pool());
+  HessianCollector hessians(layer, engine_.pool());
   run_block(layer, &hessians, progress);
   for (std::size_t i = 0; i < plan_->tensors.size(); ++i) {
     const PlannedTensor& p = plan_->tensors[i];
@@ -105,19 +106,19 @@ void BlockFeedback::compute_block(int layer, ProgressSink& progress) {
     rounded_.insert_or_assign(i, std::move(rounded));
   }
   run_block(layer, nullptr, progress);
-  for (const std::string& name : replaced_) model_->restore(name);
+  for (const std::string& name : replaced_) model_.restore(name);
   replaced_.clear();
 }
 
 BlockFeedback::Rounded BlockFeedback::round(const PlannedTensor& p, const HessianCollector& hessians) {
-  const TensorReader reader(*model_, p);
+  const TensorReader reader(model_, p);
   const auto columns = static_cast<std::size_t>(p.columns), matrices = static_cast<std::size_t>(p.matrices()),
              rows = static_cast<std::size_t>(p.rows) / matrices;
   const std::size_t row_bytes = formats::bytes_of(p.used, 1, columns);
   Rounded out;
   out.bytes.resize(matrices * rows * row_bytes);
   out.report.planned = p;
-  ThreadPool& pool = engine_->pool();
+  ThreadPool& pool = engine_.pool();
   double lost = 0, all = 0, output = 0;
   for (std::size_t m = 0; m < matrices; ++m) {
     const std::vector<float> weights = read_rows_of(reader, m * rows, rows, columns);
@@ -172,7 +173,7 @@ void BlockFeedback::replace_weights(const PlannedTensor& p, std::span<const std:
   std::vector<std::size_t> ends;
   std::size_t end = 0;
   for (const std::string& name : p.weights) {
-    values.emplace_back(model_->weight(name).elements());
+    values.emplace_back(model_.weight(name).elements());
     end += values.back().size() / columns;
     ends.push_back(end);
   }
@@ -186,7 +187,7 @@ void BlockFeedback::replace_weights(const PlannedTensor& p, std::span<const std:
       out[p.column_order.empty() ? c : static_cast<std::size_t>(p.column_order[c])] = row[c];
   }
   for (std::size_t w = 0; w < p.weights.size(); ++w) {
-    model_->replace(p.weights[w], std::move(values[w]));
+    model_.replace(p.weights[w], std::move(values[w]));
     replaced_.push_back(p.weights[w]);
   }
 }

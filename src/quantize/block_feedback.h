@@ -22,10 +22,11 @@ struct FeedbackOptions {
 
 class BlockFeedback {
  public:
-  /// Engine, plan and documents (token ids) must outlive this. `model` is the engine's.
-  BlockFeedback(model::Model& model, engine::Engine& engine, const QuantPlan& plan,
-                std::span<const std::vector<engine::TokenId>> documents, const FeedbackOptions& options);
-  ~BlockFeedback();
+  /// Opens `source` once more, for a copy whose matrices are replaced. What is passed must outlive this;
+  /// documents are token ids. Errors: kBadInput for fewer than kLeastCalibrationTokens tokens in all.
+  BlockFeedback(const model::Model& source, const QuantPlan& plan,
+                std::span<const std::vector<engine::TokenId>> documents, const FeedbackOptions& options,
+                int threads);
 
   /// Whether the tensor is rounded here: a matrix of a block, of a type that has a grid.
   bool covers(const PlannedTensor& planned) const;
@@ -47,8 +48,8 @@ class BlockFeedback {
   Rounded round(const PlannedTensor& planned, const class HessianCollector& hessians);
   void replace_weights(const PlannedTensor& planned, std::span<const std::byte> bytes);
 
-  model::Model* model_;
-  engine::Engine* engine_;
+  model::Model model_;
+  engine::Engine engine_;
   const QuantPlan* plan_;
   FeedbackOptions options_;
   std::vector<std::span<const engine::TokenId>> documents_;

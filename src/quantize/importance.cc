@@ -96,6 +96,13 @@ formats::Imatrix ImportanceCollector::result() const {
   return imatrix;
 }
 
+void require_calibration_tokens(std::uint64_t tokens) {
+  if (tokens >= kLeastCalibrationTokens) return;
+  throw Error(ErrorCode::kBadInput,
+              fmt::format("the calibration texts hold {} tokens, too few: at least {} are needed", tokens,
+                          kLeastCalibrationTokens));
+}
+
 formats::Imatrix collect_importance(engine::Engine& engine,
                                     std::span<const std::vector<engine::TokenId>> documents,
                                     const std::string& source, ProgressSink& progress) {
@@ -104,12 +111,7 @@ formats::Imatrix collect_importance(engine::Engine& engine,
     total += document.size();
     longest = std::max<std::uint64_t>(longest, document.size());
   }
-  if (total < kLeastCalibrationTokens) {
-    throw Error(ErrorCode::kBadInput,
-                fmt::format("the calibration texts hold {} tokens, too few: at least {} are needed", total,
-                            kLeastCalibrationTokens),
-                source);
-  }
+  with_context(source, [&] { require_calibration_tokens(total); });
   ImportanceCollector collector(engine.model().spec(), engine.pool());
   engine::SchedulerOptions options;
   options.max_sequences = static_cast<int>(kDocumentsPerGroup);

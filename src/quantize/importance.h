@@ -24,6 +24,9 @@ inline constexpr std::size_t kDocumentsPerGroup = 8;
 /// Below this, columns that matter may look as if they did not.
 inline constexpr std::size_t kLeastCalibrationTokens = 16;
 
+/// Errors: kBadInput for fewer than kLeastCalibrationTokens.
+void require_calibration_tokens(std::uint64_t tokens);
+
 /// The observer that sums. Between groups call merge(); it is of use alone where a caller steps the engine
 /// itself.
 class ImportanceCollector final : public engine::ForwardObserver {

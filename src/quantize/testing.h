@@ -13,6 +13,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/floats.h"
+#include "base/mapped_file.h"
 #include "engine/engine.h"
 #include "engine/weight_rows.h"
 #include "formats/safetensors.h"
@@ -143,6 +144,10 @@ inline QuantizeReport to_quantized_file(const model::Model& model, const std::st
 /// All values of a weight in Hugging Face's order.
 inline std::vector<float> values_of(const model::Model& model, const std::string& name) {
   return engine::read_matrix(model.weight(name), kernels::kernels());
+}
+
+inline std::string bytes_of_file(const std::filesystem::path& path) {
+  return read_text_file(path, std::size_t{64} << 20);
 }
 
 /// Logits after each of some tokens, in exact mode.

@@ -44,10 +44,6 @@ void convert(const model::Model& model, QuantType type, const std::filesystem::p
              out, pool, silent_progress());
 }
 
-std::string bytes_of_file(const std::filesystem::path& path) {
-  return read_text_file(path, std::size_t{64} << 20);
-}
-
 // Every weight must come back in the same place: head order of q and k, of their biases, tied and untied
 // heads.
 class ConvertedFixture : public ::testing::TestWithParam<const char*> {};
@@ -223,7 +219,7 @@ TEST(WriteGguf, ThreadsDoNotChangeTheFile) {
   const model::Model source = model::Model::open(scratch / "hf");
   quantize(source, "q4_k", scratch / "one.gguf", 1);
   quantize(source, "q4_k", scratch / "three.gguf", 3);
-  EXPECT_EQ(bytes_of_file(scratch / "one.gguf"), bytes_of_file(scratch / "three.gguf"));
+  EXPECT_EQ(testing::bytes_of_file(scratch / "one.gguf"), testing::bytes_of_file(scratch / "three.gguf"));
 }
 
 // --- bad weights
