@@ -82,14 +82,17 @@ const TensorInfo* TensorBook::find(const std::string& name) const {
   return name.starts_with(kAround) ? safetensors_->find(name.substr(kAround.size())) : nullptr;
 }
 
-const TensorInfo& TensorBook::take(const std::string& name, std::span<const std::uint64_t> shape) {
+const TensorInfo& TensorBook::require(const std::string& name) const {
   const TensorInfo* tensor = find(name);
-  if (tensor == nullptr) {
-    throw Error(ErrorCode::kBadInput, fmt::format("tensor {} is missing", stored_name(name)), path_.string(),
-                "the file is incomplete, or its configuration is another model's");
-  }
-  take(*tensor, shape);
-  return *tensor;
+  if (tensor != nullptr) return *tensor;
+  throw Error(ErrorCode::kBadInput, fmt::format("tensor {} is missing", stored_name(name)), path_.string(),
+              "the file is incomplete, or its configuration is another model's");
+}
+
+const TensorInfo& TensorBook::take(const std::string& name, std::span<const std::uint64_t> shape) {
+  const TensorInfo& tensor = require(name);
+  take(tensor, shape);
+  return tensor;
 }
 
 void TensorBook::take(const TensorInfo& tensor, std::span<const std::uint64_t> shape) {

@@ -29,6 +29,8 @@ class TensorBook {
   /// The name as the checkpoint has it: nested in a larger model, or without a prefix.
   std::string stored_name(const std::string& name) const;
 
+  /// Errors: kBadInput naming the tensor, where there is none.
+  const formats::TensorInfo& require(const std::string& name) const;
   /// A tensor of this shape, marked as used. Errors: kBadInput naming the tensor where it is missing or has
   /// another shape.
   const formats::TensorInfo& take(const std::string& name, std::span<const std::uint64_t> shape);

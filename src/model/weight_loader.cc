@@ -108,8 +108,9 @@ class Loader {
       shape[0] /= unsigned_of(linear.stacked);
       shape.insert(shape.begin(), unsigned_of(linear.stacked));
     }
-    const TensorInfo& tensor = book_->take((part ? stored.name : linear.name) + ".weight", shape);
+    const TensorInfo& tensor = book_->require((part ? stored.name : linear.name) + ".weight");
     require_readable(tensor);
+    book_->take(tensor, shape);
     std::span<const std::byte> data = tensor.data;
     if (part) {
       const std::size_t row_bytes = data.size() / static_cast<std::size_t>(rows);
