@@ -185,6 +185,25 @@ class CommandLine(unittest.TestCase):
         self.refused(4, "quantize", self.model, "--recipe", "q4_k", "--strict", "-o", "strict.gguf")
         self.assertFalse((self.dir / "strict.gguf").exists())
 
+    def test_folders_of_codes_are_models_again(self):
+        for recipe, used in (("int4-rtn", "INT4 g32"), ("fp8", "FP8 channel"), ("nvfp4", "NVFP4")):
+            group = ["--group", "32"] if recipe == "int4-rtn" else []
+            plan = self.json_of("quantize", self.model, "--recipe", recipe, *group, "--dry-run")
+            made = self.json_of("quantize", self.model, "--recipe", recipe, *group, "-o", recipe)
+            self.assertEqual(plan["types"], made["types"])
+            self.assertEqual(made["types"][used]["tensors"], made["quantized_matrices"])
+            info = self.json_of("info", recipe)
+            self.assertTrue(info["already_quantized"])
+            self.assertEqual(len(self.json_of("run", recipe, "--ids", "1,2,3", "-n", "4")["ids"]), 4)
+            names = {p.name for p in (self.dir / recipe).iterdir()}
+            self.assertLessEqual({"config.json", "model.safetensors", "tokenizer.json", "README.md", "SHA256SUMS"}, names)
+            self.refused(2, "quantize", self.model, "--recipe", recipe, "-o", recipe, says=["exists"])
+            self.refused(2, "quantize", self.model, "--recipe", recipe, "-o", "m.gguf", says=["folder"])
+        made = self.json_of("quantize", self.model, "--recipe", "nvfp4", "--calibration", self.calibration, "-o", "w4a4")
+        config = json.loads((self.dir / "w4a4/config.json").read_text())
+        self.assertEqual(config["quantization_config"]["config_groups"]["group_0"]["input_activations"]["num_bits"], 4)
+        self.refused(4, "study", self.model, "--text", self.text, "-o", "s", "--recipes", "fp8", says=["fp8"])
+
     def test_imatrix_from_file_and_from_texts_agree(self):
         self.run_wring("imatrix", self.model, "--text", self.calibration, "-o", "i.gguf")
         self.run_wring("quantize", self.model, "--recipe", "q4_k+imatrix", "--imatrix", "i.gguf", "-o", "a.gguf")

@@ -99,6 +99,17 @@ void AtomicFile::write(std::string_view text) {
   }
 }
 
+void AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  flush();
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) cannot_write(errno, target_);
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+    offset += static_cast<std::uint64_t>(n);
+  }
+}
+
 void AtomicFile::pad_to(std::uint64_t alignment) {
   const std::uint64_t rest = position_ % alignment;
   if (rest != 0) write(std::string(alignment - rest, '\0'));

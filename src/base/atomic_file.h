@@ -27,6 +27,9 @@ class AtomicFile {
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
 
+  /// Overwrites or extends the file from `offset` on, whatever was appended; position() stays.
+  void write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+
   /// Appends zeros up to the next multiple of `alignment` bytes.
   void pad_to(std::uint64_t alignment);
 

@@ -66,6 +66,38 @@ TEST(Floats, Bf16RoundsToNearestEven) {
   EXPECT_TRUE(std::isnan(bf16_to_float(float_to_bf16(std::numeric_limits<float>::quiet_NaN()))));
 }
 
+TEST(Floats, EveryE4m3AndE2m1RoundTrips) {
+  for (int code = 0; code < 256; ++code) {
+    const auto c = static_cast<std::uint8_t>(code);
+    EXPECT_EQ(float_to_e4m3(e4m3_to_float(c)), c);
+    if (code < 16) {
+      EXPECT_EQ(float_to_e2m1(e2m1_to_float(c)), c);
+    }
+  }
+  EXPECT_EQ(e4m3_to_float(0x7E), 448.0F);
+  EXPECT_EQ(e4m3_to_float(0x01), 0x1p-9F);
+  EXPECT_EQ(e2m1_to_float(0xF), -6.0F);
+}
+
+TEST(Floats, E4m3AndE2m1RoundToTheNearestAndTiesToTheEvenCode) {
+  for (std::uint8_t code = 0; code < 0x7E; ++code) {
+    const float low = e4m3_to_float(code), high = e4m3_to_float(static_cast<std::uint8_t>(code + 1));
+    const float middle = (low + high) / 2;
+    EXPECT_EQ(float_to_e4m3(middle), code % 2 == 0 ? code : code + 1);
+    EXPECT_EQ(float_to_e4m3(std::nextafter(middle, low)), code);
+    EXPECT_EQ(float_to_e4m3(-std::nextafter(middle, high)), 0x80 | (code + 1));
+  }
+  for (std::uint8_t code = 0; code < 7; ++code) {
+    const float low = e2m1_to_float(code), high = e2m1_to_float(static_cast<std::uint8_t>(code + 1));
+    const float middle = (low + high) / 2;
+    EXPECT_EQ(float_to_e2m1(middle), code % 2 == 0 ? code : code + 1);
+    EXPECT_EQ(float_to_e2m1(std::nextafter(middle, low)), code);
+    EXPECT_EQ(float_to_e2m1(-std::nextafter(middle, high)), 8 | (code + 1));
+  }
+  EXPECT_EQ(float_to_e4m3(1e30F), 0x7E);
+  EXPECT_EQ(float_to_e2m1(-1e30F), 0xF);
+}
+
 TEST(Hash, KnownDigests) {
   EXPECT_EQ(sha256_hex("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(xxh3_128_hex(""), "99aa06d3014798d86001c324468d497f");

@@ -29,10 +29,19 @@ std::vector<std::vector<engine::TokenId>> calibration_documents(const engine::Mo
 
 formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<std::string>& texts,
                            std::int64_t context, int threads) {
-  const std::vector<std::vector<engine::TokenId>> documents = calibration_documents(files, texts, context);
+  const auto documents = calibration_documents(files, texts, context);
   engine::Engine engine(files.model, {.threads = threads});
   return quantize::collect_importance(engine, documents, fmt::format("{}", fmt::join(texts, ", ")),
                                       terminal_progress());
+}
+
+quantize::LargestInputs calibrate_inputs(const engine::ModelFiles& files,
+                                         const std::vector<std::string>& texts, std::int64_t context,
+                                         int threads) {
+  const auto documents = calibration_documents(files, texts, context);
+  engine::Engine engine(files.model, {.threads = threads});
+  return quantize::find_largest_inputs(engine, documents, fmt::format("{}", fmt::join(texts, ", ")),
+                                       terminal_progress());
 }
 
 }  // namespace wring::cli

@@ -1,4 +1,4 @@
-// Calibration as two commands need it: texts in, importance out.
+// Calibration as two commands need it: texts in, importance or the range of inputs out.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "engine/model_files.h"
 #include "formats/imatrix.h"
+#include "quantize/largest_inputs.h"
 
 namespace wring::cli {
 
@@ -19,5 +20,10 @@ std::vector<std::vector<engine::TokenId>> calibration_documents(const engine::Mo
 /// Σ x² over the same documents.
 formats::Imatrix calibrate(const engine::ModelFiles& files, const std::vector<std::string>& texts,
                            std::int64_t context, int threads);
+
+/// The largest magnitude of each map's inputs over the same documents.
+quantize::LargestInputs calibrate_inputs(const engine::ModelFiles& files,
+                                         const std::vector<std::string>& texts, std::int64_t context,
+                                         int threads);
 
 }  // namespace wring::cli

@@ -40,8 +40,9 @@ class SafetensorsReader {
   std::unique_ptr<State> state_;
 };
 
-/// Writes one safetensors file; tensors are declared first, then written in that order. Wider element types
-/// come first, so that each tensor begins at a multiple of its element's size (kInternal otherwise).
+/// Writes one safetensors file; tensors are declared first, then written, in that order or by name. Wider
+/// element types are declared first, so that each tensor begins at a multiple of its element's size
+/// (kInternal otherwise).
 class SafetensorsWriter {
  public:
   explicit SafetensorsWriter(const std::filesystem::path& target);
@@ -51,6 +52,8 @@ class SafetensorsWriter {
   void begin_data();
   /// As GgufWriter::write.
   void write(std::span<const std::byte> bytes);
+  /// The next bytes of this tensor.
+  void write(std::string_view name, std::span<const std::byte> bytes);
   /// Checks that every declared byte was written, re-reads the file with SafetensorsReader, renames.
   void commit();
 

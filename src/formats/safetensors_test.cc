@@ -235,6 +235,28 @@ TEST(SafetensorsWriter, RoundTrip) {
   EXPECT_EQ(static_cast<char>(r.find("a")->data[0]), 'a');
 }
 
+TEST(SafetensorsWriter, TensorsMayBeWrittenByName) {
+  const TempFolder folder;
+  const fs::path path = folder.path() / "m.safetensors";
+  SafetensorsWriter w(path);
+  w.declare("wide", QuantType::kF32, Shape{2});
+  w.declare("codes", QuantType::kU8, Shape{3});
+  w.begin_data();
+  const auto bytes = [](std::string_view text) { return std::as_bytes(std::span(text)); };
+  w.write("codes", bytes("ab"));
+  w.write("wide", bytes("12345678"));
+  EXPECT_THAT(message_of([&] { w.write("codes", bytes("cd")); }, ErrorCode::kInternal),
+              HasSubstr("more bytes"));
+  EXPECT_THAT(message_of([&] { w.commit(); }, ErrorCode::kInternal), HasSubstr("not complete"));
+  w.write("codes", bytes("c"));
+  EXPECT_THAT(message_of([&] { w.write("none", bytes("c")); }, ErrorCode::kInternal),
+              HasSubstr("not declared"));
+  w.commit();
+  const SafetensorsReader r = SafetensorsReader::open(path);
+  EXPECT_EQ(static_cast<char>(r.find("codes")->data[2]), 'c');
+  EXPECT_EQ(static_cast<char>(r.find("wide")->data[7]), '8');
+}
+
 TEST(SafetensorsWriter, Misuse) {
   const TempFolder folder;
   {

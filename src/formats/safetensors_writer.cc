@@ -4,7 +4,6 @@
 #include <bit>
 #include <cstring>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/utf8.h"
@@ -25,6 +24,7 @@ struct DeclaredInSafetensors {
   QuantType type;
   std::vector<std::uint64_t> shape;
   std::uint64_t begin, bytes;
+  std::uint64_t written = 0;
 };
 
 }  // namespace
@@ -34,18 +34,23 @@ struct SafetensorsWriter::State {
 
   AtomicFile file;
   std::map<std::string, std::string> metadata;
-  std::set<std::string, std::less<>> names;
+  std::map<std::string, std::size_t, std::less<>> by_name;  // into tensors
   std::vector<DeclaredInSafetensors> tensors;
   std::uint64_t data_bytes = 0;
+  std::uint64_t data_begin = 0;  // in the file
   bool in_data = false;
-  std::size_t current = 0;    // the tensor being written
-  std::uint64_t written = 0;  // of its bytes
+  std::size_t current = 0;  // the first tensor that is not complete
 
   void skip_complete() {  // also tensors that have no elements
-    while (current < tensors.size() && written == tensors[current].bytes) {
-      ++current;
-      written = 0;
-    }
+    while (current < tensors.size() && tensors[current].written == tensors[current].bytes) ++current;
+  }
+
+  void append(DeclaredInSafetensors& tensor, std::span<const std::byte> bytes) {
+    if (bytes.size() > tensor.bytes - tensor.written)
+      safetensors_bug("more bytes came than were declared", tensor.name);
+    file.write_at(data_begin + tensor.begin + tensor.written, bytes);
+    tensor.written += bytes.size();
+    skip_complete();
   }
 
   void check_reread() const {
@@ -78,14 +83,14 @@ void SafetensorsWriter::declare(std::string_view name, QuantType type, std::span
   State& s = *state_;
   if (s.in_data) safetensors_bug("a tensor was declared after begin_data()", name);
   if (!is_valid_utf8(name) || name == "__metadata__") safetensors_bug("not a tensor's name", printable(name));
-  if (s.names.contains(name)) safetensors_bug("a tensor was declared twice", name);
+  if (s.by_name.contains(name)) safetensors_bug("a tensor was declared twice", name);
   const QuantTypeInfo& info = info_of(type);
   if (info.block_size != 1) safetensors_bug(fmt::format("{} is not a safetensors type", info.name), name);
   // Readers view the data in place, so a tensor must begin at a multiple of its element's size.
   if (s.data_bytes % info.block_bytes != 0) safetensors_bug("declare tensors of wider types first", name);
   std::uint64_t bytes = info.block_bytes;
   for (const std::uint64_t d : shape) bytes *= d;
-  s.names.emplace(name);
+  s.by_name.emplace(name, s.tensors.size());
   s.tensors.push_back({std::string(name), type, {shape.begin(), shape.end()}, s.data_bytes, bytes});
   s.data_bytes += bytes;
 }
@@ -105,6 +110,7 @@ void SafetensorsWriter::begin_data() {
   const std::uint64_t length = text.size();
   s.file.write(std::as_bytes(std::span(&length, 1)));
   s.file.write(text);
+  s.data_begin = s.file.position();
   s.skip_complete();
 }
 
@@ -113,11 +119,15 @@ void SafetensorsWriter::write(std::span<const std::byte> bytes) {
   if (!s.in_data) safetensors_bug("bytes came before begin_data()", "");
   if (bytes.empty()) return;
   if (s.current == s.tensors.size()) safetensors_bug("bytes came after the last tensor", "");
-  if (bytes.size() > s.tensors[s.current].bytes - s.written)
-    safetensors_bug("more bytes came than were declared", s.tensors[s.current].name);
-  s.file.write(bytes);
-  s.written += bytes.size();
-  s.skip_complete();
+  s.append(s.tensors[s.current], bytes);
+}
+
+void SafetensorsWriter::write(std::string_view name, std::span<const std::byte> bytes) {
+  State& s = *state_;
+  if (!s.in_data) safetensors_bug("bytes came before begin_data()", name);
+  const auto found = s.by_name.find(name);
+  if (found == s.by_name.end()) safetensors_bug("the tensor was not declared", name);
+  s.append(s.tensors[found->second], bytes);
 }
 
 void SafetensorsWriter::commit() {

@@ -20,22 +20,6 @@ using formats::PackedCodes;
 // Code i of a word of AutoAWQ's lies at this place.
 constexpr std::array<int, 8> kAwqPlaces = {0, 4, 1, 5, 2, 6, 3, 7};
 
-float from_e4m3(unsigned code) {
-  const unsigned exponent = code >> 3 & 15, mantissa = code & 7;
-  float magnitude = static_cast<float>(mantissa) * 0x1p-9F;
-  if ((code & 0x7F) == 0x7F) {
-    magnitude = std::numeric_limits<float>::quiet_NaN();
-  } else if (exponent != 0) {
-    magnitude = std::bit_cast<float>((exponent + 120) << 23 | mantissa << 20);
-  }
-  return (code & 0x80) != 0 ? -magnitude : magnitude;
-}
-
-float from_e2m1(unsigned code) {
-  constexpr std::array<float, 8> kMagnitudes = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6};
-  return (code & 8) != 0 ? -kMagnitudes[code & 7] : kMagnitudes[code & 7];
-}
-
 float from_e8m0(unsigned code) {
   if (code == 0xFF) return std::numeric_limits<float>::quiet_NaN();
   return std::bit_cast<float>(code == 0 ? 0x00400000U : code << 23);  // 2^(code − 127)
@@ -52,10 +36,10 @@ CodeTable make_table(CodeType type) {
         table[code] = static_cast<float>(static_cast<std::int8_t>(code));
         break;
       case CodeType::kE4M3:
-        table[code] = from_e4m3(code);
+        table[code] = e4m3_to_float(static_cast<std::uint8_t>(code));
         break;
       case CodeType::kE2M1:
-        table[code] = from_e2m1(code & 15);
+        table[code] = e2m1_to_float(code & 15);
         break;
       case CodeType::kE8M0:
         table[code] = from_e8m0(code);

@@ -76,6 +76,11 @@ void check_options(const StudyOptions& options, const model::ModelConfig& config
   std::set<std::string> seen;
   for (const std::string& recipe : options.recipes) {
     const quantize::Recipe parsed = quantize::parse_recipe(recipe);
+    if (parsed.codes) {
+      throw Error(ErrorCode::kNotSupported,
+                  fmt::format("recipe {} writes a folder, which studies do not hold yet", recipe),
+                  "--recipes");
+    }
     if ((parsed.importance || parsed.feedback) && options.calibration.empty()) {
       throw Error(ErrorCode::kUsage, fmt::format("recipe {} needs calibration texts", recipe),
                   "--calibration", "name a file, or leave the recipe out of --recipes");

@@ -84,7 +84,8 @@ CandidateResult recipe_result(const LedgerIndex& index, const std::string& name)
   const json v = require(index, "quantize/" + name).value;
   CandidateResult c;
   c.name = name;
-  c.type = std::string(formats::name_of(quantize::parse_recipe(name).type));
+  const quantize::Recipe recipe = quantize::parse_recipe(name);
+  c.type = std::string(formats::name_of(recipe.type)) + (recipe.mixed ? "_M" : "");
   c.file_bytes = v.at("file_bytes");
   c.bits_per_weight = v.at("bits_per_weight");
   c.file_bits_per_weight = v.at("file_bits_per_weight");

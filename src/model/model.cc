@@ -32,6 +32,7 @@ struct Model::State {
   std::optional<formats::SafetensorsReader> safetensors;
   std::vector<Weight> weights;
   std::unordered_map<std::string_view, std::size_t> by_name;  // into weights; keys are the weights' own names
+  std::vector<const formats::TensorInfo*> left_out;           // into safetensors
   std::vector<std::string> warnings;
   struct Replaced {
     Weight stored;
@@ -70,6 +71,7 @@ Model Model::open(const fs::path& path) {
                   state->safetensors ? &*state->safetensors : nullptr);
   state->weights = load_weights(state->spec, state->config, book);
   book.account_for_all();
+  state->left_out = book.left_out;
   if (const std::string activations = state->config.quantization.activations(); !activations.empty()) {
     state->warnings.push_back(fmt::format(
         "the checkpoint is meant for {} activations; here they are not rounded as its engine would",
@@ -100,6 +102,9 @@ const std::vector<Weight>& Model::weights() const {
 }
 const formats::GgufReader* Model::gguf() const {
   return state_->gguf ? &*state_->gguf : nullptr;
+}
+const std::vector<const formats::TensorInfo*>& Model::left_out() const {
+  return state_->left_out;
 }
 const std::vector<std::string>& Model::warnings() const {
   return state_->warnings;

@@ -47,6 +47,8 @@ class Model {
 
   /// The GGUF file that the model came from; null for a folder.
   const formats::GgufReader* gguf() const;
+  /// The folder's tensors beside the text model (vision, further tokens' prediction).
+  const std::vector<const formats::TensorInfo*>& left_out() const;
   /// Things worth one warning line each.
   const std::vector<std::string>& warnings() const;
 

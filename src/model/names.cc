@@ -201,6 +201,12 @@ std::optional<std::string> gguf_name(std::string_view model_type, std::string_vi
   return translate(model_type, hf_name, true);
 }
 
+std::string nested_name(std::string_view hf_name) {
+  constexpr std::string_view kModel = "model.";
+  if (!hf_name.starts_with(kModel)) return std::string(hf_name);
+  return "model.language_model." + std::string(hf_name.substr(kModel.size()));
+}
+
 std::optional<std::string> hf_name(std::string_view model_type, std::string_view gguf_name) {
   if (auto vector = translate_vector(model_type, gguf_name, false)) return vector;
   return translate(model_type, gguf_name, false);

@@ -11,6 +11,9 @@ namespace wring::model {
 /// the table does not have.
 std::optional<std::string> gguf_name(std::string_view model_type, std::string_view hf_name);
 
+/// The name in a folder whose text model is part of a larger one ("model.language_model.norm.weight").
+std::string nested_name(std::string_view hf_name);
+
 /// The way back.
 std::optional<std::string> hf_name(std::string_view model_type, std::string_view gguf_name);
 

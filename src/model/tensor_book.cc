@@ -66,8 +66,7 @@ const std::vector<TensorInfo>& TensorBook::tensors() const {
 
 std::string TensorBook::stored_name(const std::string& name) const {
   if (gguf_ != nullptr) return gguf_name(config_->model_type, name).value_or(name);
-  if (config_->nested_text && name.starts_with("model.")) return "model.language_model." + name.substr(6);
-  return name;
+  return config_->nested_text ? nested_name(name) : name;
 }
 
 const TensorInfo* TensorBook::find(const std::string& name) const {
@@ -130,13 +129,12 @@ bool TensorBook::is_derived(const TensorInfo& tensor) const {
 }
 
 void TensorBook::account_for_all() {
-  std::size_t left_out = 0;
   const TensorInfo* embedding = find("model.embed_tokens.weight");
   if (embedding == nullptr) embedding = find("transformer.wte.weight");
   for (const TensorInfo& tensor : tensors()) {
     if (used_.contains(&tensor) || is_derived(tensor)) continue;
     if (gguf_ == nullptr && is_left_out(tensor.name)) {
-      ++left_out;
+      left_out.push_back(&tensor);
       continue;
     }
     if (!config_->quantization.method.empty() && is_activation_scale(tensor.name)) continue;
@@ -152,9 +150,10 @@ void TensorBook::account_for_all() {
                             config_->model_type, config_->num_hidden_layers),
                 tensor.file, "the configuration may be another model's");
   }
-  if (left_out > 0) {
-    warnings.push_back(fmt::format(
-        "{} tensors beside the text model (vision, further tokens' prediction) are left out", left_out));
+  if (!left_out.empty()) {
+    warnings.push_back(
+        fmt::format("{} tensors beside the text model (vision, further tokens' prediction) are left out",
+                    left_out.size()));
   }
 }
 

@@ -42,6 +42,8 @@ class TensorBook {
 
   /// Things worth one warning line each.
   std::vector<std::string> warnings;
+  /// Those beside the text model (vision, further tokens' prediction), after account_for_all().
+  std::vector<const formats::TensorInfo*> left_out;
 
  private:
   const std::vector<formats::TensorInfo>& tensors() const;

@@ -8,9 +8,9 @@
 #include "base/error.h"
 #include "kernels/kernel_table.h"
 #include "quantize/block_quantizer.h"
+#include "quantize/calibration_run.h"
 #include "quantize/expert_coverage.h"
 #include "quantize/hessian.h"
-#include "quantize/importance.h"
 #include "quantize/tensor_reader.h"
 
 namespace wring::quantize {

@@ -32,7 +32,7 @@ bool describes_weights(std::string_view key) {
   return key == "general.architecture" || key == "general.file_type" || key == "general.quantization_version";
 }
 
-void add_general(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type) {
+void add_general(formats::GgufWriter& writer, const model::Model& model, const QuantPlan& plan) {
   writer.add_string("general.architecture",
                     model::find_architecture(model.config().model_type).gguf_architecture);
   if (model.gguf() != nullptr) {
@@ -42,8 +42,9 @@ void add_general(formats::GgufWriter& writer, const model::Model& model, formats
   } else {
     writer.add_string("general.name", replace_invalid_utf8(display_name(model)));
   }
-  writer.add_u32("general.file_type", gguf_file_type(type));
-  if (!formats::is_plain_float(type)) writer.add_u32("general.quantization_version", kQuantizationVersion);
+  writer.add_u32("general.file_type", gguf_file_type(plan));
+  if (!formats::is_plain_float(plan.main_type()))
+    writer.add_u32("general.quantization_version", kQuantizationVersion);
 }
 
 void add_imatrix_source(formats::GgufWriter& writer, const formats::Imatrix& imatrix) {
@@ -72,9 +73,9 @@ void refuse_another_computation(const model::ModelConfig& config) {
       {}, "convert to hf instead");
 }
 
-void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
+void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, const QuantPlan& plan,
                        const formats::Imatrix* imatrix, std::vector<std::string>& warnings) {
-  add_general(writer, model, type);
+  add_general(writer, model, plan);
   add_gguf_architecture(writer, model.config());
   if (imatrix != nullptr) add_imatrix_source(writer, *imatrix);
   if (model.config().model_type == "mistral" && model.config().sliding_window > 0) {

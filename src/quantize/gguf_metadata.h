@@ -8,6 +8,7 @@
 #include "formats/gguf.h"
 #include "formats/imatrix.h"
 #include "model/model.h"
+#include "quantize/plan.h"
 
 namespace wring::quantize {
 
@@ -15,11 +16,11 @@ namespace wring::quantize {
 /// Errors: kNotSupported where what a GGUF says would be another computation than the model's.
 void refuse_another_computation(const model::ModelConfig& config);
 
-/// Adds general.*, the architecture's keys and the tokenizer's to a file mostly of `type`. Of a GGUF source,
+/// Adds general.*, the architecture's keys and the tokenizer's to a file of this plan. Of a GGUF source,
 /// names, licence and tokenizer are copied. `imatrix`: null, or what guided the rounding. Errors:
 /// kNotSupported for a tokenizer that GGUF cannot hold (gguf_tokenizer.h). Returns a warning about it, if
 /// any.
-void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, formats::QuantType type,
+void add_gguf_metadata(formats::GgufWriter& writer, const model::Model& model, const QuantPlan& plan,
                        const formats::Imatrix* imatrix, std::vector<std::string>& warnings);
 
 /// GGUF's rope_freqs.weight: the divisors of the rotary frequencies; empty where metadata says it

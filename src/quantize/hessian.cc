@@ -95,7 +95,9 @@ void HessianCollector::add_drift(Hessian& h, const engine::Rows& inputs, const s
   const std::size_t panel = (kPanel + tile - 1) / tile * tile;
   pool_->for_pieces((n + panel - 1) / panel, 1, [&](std::size_t p, std::size_t, int worker) {
     const std::size_t begin = p * panel, end = std::min(n, begin + panel);
-    float* product = products_[static_cast<std::size_t>(worker)].data();
+    AlignedBuffer<float>& buffer = products_[static_cast<std::size_t>(worker)];
+    buffer.reserve(panel * n);
+    float* product = buffer.data();
     table.matmul(rows_.data(), n, columns_.data() + kernels::tiled_floats(begin, tile, count), end - begin,
                  count, product, n);
     for (std::size_t i = 0; i < (end - begin) * n; ++i)

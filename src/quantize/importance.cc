@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "engine/scheduler.h"
 #include "model/arch.h"
 
 namespace wring::quantize {
@@ -96,42 +95,13 @@ formats::Imatrix ImportanceCollector::result() const {
   return imatrix;
 }
 
-void require_calibration_tokens(std::uint64_t tokens) {
-  if (tokens >= kLeastCalibrationTokens) return;
-  throw Error(ErrorCode::kBadInput,
-              fmt::format("the calibration texts hold {} tokens, too few: at least {} are needed", tokens,
-                          kLeastCalibrationTokens));
-}
-
 formats::Imatrix collect_importance(engine::Engine& engine,
                                     std::span<const std::vector<engine::TokenId>> documents,
                                     const std::string& source, ProgressSink& progress) {
-  std::uint64_t total = 0, longest = 0, done = 0;
-  for (const auto& document : documents) {
-    total += document.size();
-    longest = std::max<std::uint64_t>(longest, document.size());
-  }
-  with_context(source, [&] { require_calibration_tokens(total); });
+  std::uint64_t longest = 0;
+  for (const auto& document : documents) longest = std::max<std::uint64_t>(longest, document.size());
   ImportanceCollector collector(engine.model().spec(), engine.pool());
-  engine::SchedulerOptions options;
-  options.max_sequences = static_cast<int>(kDocumentsPerGroup);
-  for (std::size_t first = 0; first < documents.size(); first += kDocumentsPerGroup) {
-    engine::Scheduler scheduler(engine, options);
-    for (const auto& document :
-         documents.subspan(first, std::min(kDocumentsPerGroup, documents.size() - first))) {
-      if (document.empty()) continue;
-      engine::Request request;
-      request.prompt = document;
-      request.on_finish = [&done, n = document.size()](engine::FinishReason) { done += n; };
-      scheduler.submit(std::move(request));
-    }
-    do {
-      progress.throw_if_cancelled();
-      progress.update("calibrating", done, total, "tokens");
-    } while (scheduler.step(&collector));
-    collector.merge();
-  }
-  progress.update("calibrating", done, total, "tokens");
+  run_calibration(engine, documents, source, collector, progress, [&] { collector.merge(); });
   formats::Imatrix imatrix = collector.result();
   imatrix.datasets = {source};
   imatrix.chunk_count = static_cast<std::uint32_t>(documents.size());

@@ -16,16 +16,10 @@
 #include "engine/engine.h"
 #include "engine/observer.h"
 #include "formats/imatrix.h"
+#include "quantize/calibration_run.h"
 #include "quantize/planned_tensor.h"
 
 namespace wring::quantize {
-
-inline constexpr std::size_t kDocumentsPerGroup = 8;
-/// Below this, columns that matter may look as if they did not.
-inline constexpr std::size_t kLeastCalibrationTokens = 16;
-
-/// Errors: kBadInput for fewer than kLeastCalibrationTokens.
-void require_calibration_tokens(std::uint64_t tokens);
 
 /// The observer that sums. Between groups call merge(); it is of use alone where a caller steps the engine
 /// itself.

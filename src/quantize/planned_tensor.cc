@@ -69,6 +69,7 @@ class Planner {
     t.stacked = l.stacked;
     t.layer = layer;
     t.site = site;
+    t.expert = l.expert;
     if (gguf_ && l.rotary_head_dim > 0) t.row_order = pairs_order(l.rows, l.rotary_head_dim);
     if (l.bias) add_bias(l);
   }
@@ -88,6 +89,9 @@ class Planner {
           if (!l.stored.name.empty()) return add_stored(l, index, site);
           if (gguf_ && a.latent && l.name == a.latent->kv_b.name) return add_halves(a, index);
           add_matrix(l, site == Site::kKept ? TensorRole::kKept : TensorRole::kBlockMatrix, index, site);
+          if (layer.delta_net) {  // llama.cpp asks for F32 of the other small maps alone
+            out_.back().narrow = l.name == layer.delta_net->b.name || l.name == layer.delta_net->a.name;
+          }
           if (gguf_ && layer.delta_net && !layer.delta_net->in_gguf_form)
             order_value_heads(out_.back(), *layer.delta_net, l);
         });
@@ -252,7 +256,20 @@ std::vector<std::uint64_t> PlannedTensor::shape() const {
 }
 
 std::uint64_t PlannedTensor::bytes() const {
+  if (codes) {
+    std::uint64_t n = 0;
+    for (const CodedPart& part : parts_of(*codes, rows, columns)) n += part.bytes();
+    return n;
+  }
   return formats::bytes_of(used, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns));
+}
+
+std::string PlannedTensor::asked_name() const {
+  return asked_codes ? asked_codes->name() : std::string(formats::name_of(asked));
+}
+
+std::string PlannedTensor::used_name() const {
+  return codes ? codes->name() : std::string(formats::name_of(used));
 }
 
 std::vector<PlannedTensor> planned_tensors(const model::ModelSpec& spec, FileForm form) {

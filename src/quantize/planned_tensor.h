@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "formats/quant_type.h"
 #include "model/spec.h"
+#include "quantize/coded_formats.h"
 
 namespace wring::quantize {
 
@@ -26,6 +28,7 @@ struct PlannedTensor {
   bool vectors = false;                // a vector for each expert: two dimensions, even of one
   int layer = -1;                      // of a block's matrix, with the place of its input
   model::Site site = model::Site::kKept;
+  int expert = -1;  // of an expert's own matrix
 
   // Where row r of the tensor comes from: row row_order[r] of the weights below each other, of it value
   // column_order[c] at column c (empty: the same).
@@ -38,9 +41,12 @@ struct PlannedTensor {
   bool negative_exponential = false;  // each value x becomes −e^x
   int rotary_head_dim = 0;            // of a vector, > 0: GGUF sources have its elements in pairs order
   bool full_precision = false;        // a vector that is F32 in any file: it decides choices or decays
+  bool narrow = false;                // a kept map that is F32 in no file of a narrower type
 
   formats::QuantType asked = formats::QuantType::kF32;
   formats::QuantType used = formats::QuantType::kF32;
+  std::optional<CodedFormat> asked_codes, codes;  // instead of these types, in folders
+  float largest = 0;                              // magnitude of the weights, once the plan is settled
   std::string reason;  // why used is not asked, or why asked is not the recipe's type; else empty
 
   std::int64_t matrices() const { return stacked > 0 ? stacked : 1; }
@@ -49,7 +55,9 @@ struct PlannedTensor {
   }
   std::vector<std::uint64_t> shape() const;  // outermost first
   std::uint64_t bytes() const;
-  bool substituted() const { return asked != used; }
+  std::string asked_name() const;  // "Q4_K", "INT4 g128"
+  std::string used_name() const;
+  bool substituted() const { return asked != used || asked_codes != codes; }
 };
 
 /// Every tensor of a file of the model, types not chosen yet, in the order of computation.

@@ -17,15 +17,17 @@ using formats::QuantType;
 struct NamedType {
   std::string_view name;
   QuantType type;
+  bool mixed = false;
 };
 
 // In the order of docs/CLI.md. Q4_1, Q5_0 and Q5_1 can be written for single tensors (--keep) and are no
 // recipes of their own.
-constexpr std::array<NamedType, 9> kTypes = {{
+constexpr std::array<NamedType, 10> kTypes = {{
     {"bf16", QuantType::kBF16},
     {"f16", QuantType::kF16},
     {"q8_0", QuantType::kQ8_0},
     {"q4_k", QuantType::kQ4_K},
+    {"q4_k_m", QuantType::kQ4_K, true},
     {"q5_k", QuantType::kQ5_K},
     {"q6_k", QuantType::kQ6_K},
     {"iq4_xs", QuantType::kIQ4_XS},
@@ -33,6 +35,17 @@ constexpr std::array<NamedType, 9> kTypes = {{
     {"q4_0", QuantType::kQ4_0},
 }};
 constexpr std::string_view kImportance = "+imatrix", kFeedback = "+gptq";
+
+struct NamedCodes {
+  std::string_view name;
+  CodedFormat format;
+};
+
+const std::array<NamedCodes, 3> kCodes = {{
+    {"int4-rtn", {CodeKind::kInt4, 128}},
+    {"fp8", {CodeKind::kFp8, 0}},
+    {"nvfp4", {CodeKind::kNvfp4, 16}},
+}};
 
 }  // namespace
 
@@ -47,6 +60,7 @@ std::vector<std::string> recipe_names() {
       names.push_back(name + std::string(kImportance) + std::string(kFeedback));
     }
   }
+  for (const NamedCodes& c : kCodes) names.emplace_back(c.name);
   return names;
 }
 
@@ -66,7 +80,10 @@ Recipe parse_recipe(std::string_view name) {
       throw Error(ErrorCode::kUsage, fmt::format("error feedback changes nothing in {}", stem),
                   fmt::format("recipe {}", name), fmt::format("use {}", stem));
     }
-    return {std::string(name), t.type, importance, feedback};
+    return {std::string(name), t.type, importance, feedback, t.mixed, std::nullopt};
+  }
+  for (const NamedCodes& c : kCodes) {
+    if (c.name == name) return {std::string(name), QuantType::kBF16, false, false, false, c.format};
   }
   throw Error(ErrorCode::kNotSupported, fmt::format("recipe '{}' is not supported", printable(name)), {},
               fmt::format("supported: {}", fmt::join(recipe_names(), ", ")));

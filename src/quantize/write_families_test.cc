@@ -222,10 +222,11 @@ TEST(Families, ExpertsAreQuantizedAndRoutersAreNot) {
     for (const char* name : {"blk.0.ffn_gate_exps.weight", "blk.1.ffn_down_exps.weight",
                              "blk.0.ffn_up_shexp.weight", "blk.0.attn_qkv.weight"})
       EXPECT_EQ(file.find(name)->type, type) << name;
-    for (const char* name :
-         {"blk.0.ffn_gate_inp.weight", "blk.0.ffn_gate_inp_shexp.weight", "blk.0.ssm_conv1d.weight",
-          "blk.0.ssm_alpha.weight", "blk.0.ssm_beta.weight", "blk.0.ssm_a"})
+    for (const char* name : {"blk.0.ffn_gate_inp.weight", "blk.0.ffn_gate_inp_shexp.weight",
+                             "blk.0.ssm_conv1d.weight", "blk.0.ssm_a"})
       EXPECT_EQ(file.find(name)->type, QuantType::kF32) << name;
+    for (const char* name : {"blk.0.ssm_alpha.weight", "blk.0.ssm_beta.weight"})
+      EXPECT_EQ(file.find(name)->type, QuantType::kBF16) << name;
   }
 }
 

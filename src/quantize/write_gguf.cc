@@ -5,7 +5,6 @@
 #include <array>
 #include <chrono>
 #include <cmath>
-#include <map>
 
 #include "base/error.h"
 #include "formats/gguf.h"
@@ -52,18 +51,6 @@ TensorImportance importance_of(const model::Model& model, const PlannedTensor& t
   return importance;
 }
 
-/// The type that most of the blocks' weights have: general.file_type names it.
-formats::QuantType main_type(const QuantPlan& plan) {
-  std::map<formats::QuantType, std::uint64_t> weights;
-  formats::QuantType best = formats::QuantType::kF32;
-  for (const PlannedTensor& t : plan.tensors) {
-    if (t.role != TensorRole::kBlockMatrix) continue;
-    weights[t.used] += t.elements();
-    if (weights[t.used] > weights[best]) best = t.used;
-  }
-  return best;
-}
-
 void check_arguments(const model::Model& model, const QuantPlan& plan, const formats::Imatrix* imatrix,
                      const BlockFeedback* feedback, const fs::path& out) {
   if (!plan.settled) throw Error(ErrorCode::kInternal, "the plan is not settled");
@@ -91,7 +78,7 @@ QuantizeReport write_gguf(const model::Model& model, const QuantPlan& plan, cons
   const auto start = std::chrono::steady_clock::now();
   formats::GgufWriter writer(out);
   QuantizeReport report;
-  add_gguf_metadata(writer, model, main_type(plan), imatrix, report.warnings);
+  add_gguf_metadata(writer, model, plan, imatrix, report.warnings);
 
   if (imatrix != nullptr) {
     const ExpertCoverage coverage = expert_coverage(*imatrix);

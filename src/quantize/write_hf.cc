@@ -1,12 +1,12 @@
 #include "quantize/write_hf.h"
 
-#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "formats/safetensors.h"
+#include "quantize/companions.h"
 #include "quantize/hf_config.h"
 #include "quantize/hf_tokenizer.h"
 
@@ -14,28 +14,6 @@ namespace wring::quantize {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// What lies beside the weights in a published folder and describes text rather than tensors.
-constexpr std::array<const char*, 9> kCompanions = {
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.json",
-    "merges.txt",
-    "chat_template.jinja",
-    "generation_config.json",
-    "preprocessor_config.json",
-};
-
-void copy_companions(const fs::path& from, const fs::path& to) {
-  for (const char* name : kCompanions) {
-    std::error_code error;
-    if (!fs::exists(from / name, error)) continue;
-    fs::copy_file(from / name, to / name, error);
-    if (error) throw_errno(error.value(), "copying", (from / name).string());
-  }
-}
 
 }  // namespace
 
