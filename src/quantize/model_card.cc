@@ -14,6 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::size_t kHashedAtATime = std::size_t{1} << 26;  // bytes; more would stay in memory
+
 std::string file_name_of(const fs::path& path) {
   const fs::path full = fs::absolute(path).lexically_normal();
   return replace_invalid_utf8((full.has_filename() ? full : full.parent_path()).filename().string());
@@ -109,7 +111,11 @@ std::string sha256_sums(const fs::path& folder) {
   for (const fs::path& file : files) {
     const MappedFile mapped(file);
     Sha256 hash;
-    hash.update(mapped.bytes());
+    for (std::size_t at = 0; at < mapped.size(); at += kHashedAtATime) {
+      const auto piece = mapped.bytes().subspan(at, std::min(kHashedAtATime, mapped.size() - at));
+      hash.update(piece);
+      release_mapped_pages(piece);
+    }
     text += fmt::format("{}  {}\n", hash.finish_hex(), file.filename().string());
   }
   return text;

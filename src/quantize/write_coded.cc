@@ -14,6 +14,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/mapped_file.h"
 #include "formats/safetensors.h"
 #include "quantize/companions.h"
 #include "quantize/compressed_config.h"
@@ -47,6 +48,8 @@ void for_rows(const model::Model& model, const PlannedTensor& planned, ThreadPoo
       f(r, std::span<const float>(row));
     }
   });
+  // Source and copy would otherwise stay in memory together.
+  for (const std::string& name : planned.weights) release_mapped_pages(model.weight(name).tensor->data);
 }
 
 std::uint64_t hash_of_row(std::span<const float> row) {
@@ -175,16 +178,18 @@ class CodedWriter {
   /// Notes what reading back must give.
   TensorReport compare(const PlannedTensor& t, const std::vector<float>& weights,
                        const std::vector<std::uint8_t>& codes, const CodedScales& scales) {
-    const auto rows = static_cast<std::size_t>(t.rows), columns = static_cast<std::size_t>(t.columns);
+    const auto rows = static_cast<std::size_t>(t.rows), columns = static_cast<std::size_t>(t.columns),
+               group = static_cast<std::size_t>(scales.columns_per_scale);
     std::vector<double> squares(rows), errors(rows);
     std::vector<std::uint64_t> hashes(rows);
     pool_->for_pieces(rows, kRowGrain, [&](std::size_t begin, std::size_t end, int) {
       std::vector<float> back(columns);
       for (std::size_t r = begin; r < end; ++r) {
+        float scale = 0;
         for (std::size_t c = 0; c < columns; ++c) {
           const std::size_t i = r * columns + c;
-          back[c] = level_of(t.codes->kind, codes[i]) *
-                    scales.of(static_cast<std::int64_t>(r), static_cast<std::int64_t>(c));
+          if (c % group == 0) scale = scales.of(static_cast<std::int64_t>(r), static_cast<std::int64_t>(c));
+          back[c] = level_of(t.codes->kind, codes[i]) * scale;
           const double x = weights[i], e = x - static_cast<double>(back[c]);
           squares[r] += x * x;
           errors[r] += e * e;
