@@ -86,11 +86,6 @@ float float_at(CodeType type, const std::byte* at) {
   return load<float>(at);
 }
 
-/// Of integers; floats are not masked.
-std::uint32_t mask_of(const PackedCodes& codes) {
-  return codes.bits < 32 ? (1U << codes.bits) - 1 : UINT32_MAX;
-}
-
 int shift_of(const PackedCodes& codes, std::int64_t index) {
   const auto place = static_cast<std::size_t>(index % codes.codes_per_word());
   return codes.bits * (codes.awq_order ? kAwqPlaces[place] : static_cast<int>(place));
@@ -108,7 +103,7 @@ float code_at(const PackedCodes& codes, std::int64_t row, std::int64_t column) {
   const std::byte* at = word_of(codes, row, column);
   if (is_float(codes.type)) return float_at(codes.type, at);
   const std::uint32_t word = codes.word_bytes == 1 ? load<std::uint8_t>(at) : load<std::uint32_t>(at);
-  const std::uint32_t mask = mask_of(codes);
+  const std::uint32_t mask = (1U << codes.bits) - 1;
   return table_of(codes.type)[word >> shift_of(codes, codes.down_rows ? row : column) & mask];
 }
 
@@ -197,7 +192,7 @@ void read_coded_rows(const CodedMatrix& m, std::int64_t first, std::int64_t coun
                 [&](const std::byte* at, int) { return float_at(codes.type, at); });
   } else if (!along) {
     const CodeTable& table = table_of(codes.type);
-    const std::uint32_t mask = mask_of(codes);
+    const std::uint32_t mask = (1U << codes.bits) - 1;
     read_across(codes, begin, m.row_stride, count, columns, out, stride, [&](const std::byte* at, int shift) {
       return table[load<std::uint32_t>(at) >> shift & mask];
     });

@@ -54,7 +54,6 @@ BlockFeedback::BlockFeedback(const model::Model& source, const QuantPlan& plan,
     engine_.embed(std::span(&d, 1), std::span(residual_).subspan(at, d.size() * hidden));
     at += d.size() * hidden;
   }
-  if (options_.drift_share > 0) exact_ = residual_;
 }
 
 bool BlockFeedback::covers(const PlannedTensor& p) const {
@@ -73,7 +72,7 @@ BlockFeedback::Rounded BlockFeedback::take(std::size_t index, ProgressSink& prog
   return rounded;
 }
 
-void BlockFeedback::run_block(int layer, HessianCollector* hessians, ProgressSink& progress) {
+void BlockFeedback::run_block(int layer, engine::ForwardObserver* observer, ProgressSink& progress) {
   const auto hidden = static_cast<std::size_t>(model_.spec().hidden_size);
   std::vector<float> passing;
   std::size_t at = 0;
@@ -84,16 +83,11 @@ void BlockFeedback::run_block(int layer, HessianCollector* hessians, ProgressSin
     for (const auto& document : some) size += document.size() * hidden;
     std::span<float> stream = std::span(residual_).subspan(at, size);
     at += size;
-    InputRecorder source;
-    if (hessians != nullptr) {  // only to be watched: what goes on is computed with the rounded block
-      if (!exact_.empty()) {
-        engine_.forward_block(layer, some, std::span(exact_).subspan(at - size, size), &source);
-        hessians->compare_with(&source);
-      }
+    if (observer != nullptr) {  // only to be watched: what goes on is computed with the rounded block
       passing.assign(stream.begin(), stream.end());
       stream = passing;
     }
-    engine_.forward_block(layer, some, stream, hessians);
+    engine_.forward_block(layer, some, stream, observer);
   }
 }
 
@@ -127,11 +121,10 @@ BlockFeedback::Rounded BlockFeedback::round(const PlannedTensor& p, const Hessia
   ThreadPool& pool = engine_.pool();
   double lost = 0, all = 0, output = 0;
   for (std::size_t m = 0; m < matrices; ++m) {
-    std::vector<float> weights = read_rows_of(reader, m * rows, rows, columns);
+    const std::vector<float> weights = read_rows_of(reader, m * rows, rows, columns);
     const std::span<std::byte> bytes = std::span(out.bytes).subspan(m * rows * row_bytes, rows * row_bytes);
     const Hessian* h = hessians.find(p.site, static_cast<int>(m));
     const bool few = h == nullptr || (matrices > 1 && h->tokens < kLeastExpertTokens);
-    if (!few) make_up_for_drift(*h, p.column_order, weights);
     std::vector<float> importance;
     if (!few && plan_->importance) {
       for (std::size_t c = 0; c < columns; ++c) {
@@ -171,27 +164,6 @@ BlockFeedback::Rounded BlockFeedback::round(const PlannedTensor& p, const Hessia
   out.report.relative_error = all > 0 ? std::sqrt(lost / all) : 0;
   out.report.weighted_error = std::sqrt(output);
   return out;
-}
-
-void BlockFeedback::make_up_for_drift(const Hessian& h, const std::vector<std::int64_t>& columns,
-                                      std::vector<float>& weights) {
-  const std::vector<float> correction = drift_correction(h, columns, options_.damping);
-  if (correction.empty()) return;
-  const std::size_t n = h.size;
-  const auto share = static_cast<float>(options_.drift_share);
-  engine_.pool().for_pieces(weights.size() / n, 4, [&](std::size_t begin, std::size_t end, int) {
-    std::vector<float> change(n);
-    for (std::size_t r = begin; r < end; ++r) {
-      float* row = weights.data() + r * n;
-      std::ranges::fill(change, 0.0F);
-      for (std::size_t i = 0; i < n; ++i) {
-        const float w = row[i];
-        const float* from = correction.data() + i * n;
-        for (std::size_t j = 0; j < n; ++j) change[j] += w * from[j];
-      }
-      for (std::size_t j = 0; j < n; ++j) row[j] += share * change[j];
-    }
-  });
 }
 
 void BlockFeedback::replace_weights(const PlannedTensor& p, std::span<const std::byte> bytes) {

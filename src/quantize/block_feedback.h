@@ -18,9 +18,6 @@ namespace wring::quantize {
 struct FeedbackOptions {
   double damping = 0.01;
   ColumnOrder order = ColumnOrder::kFalling;
-  /// How much of the drift of a map's inputs, which rounding the blocks before brought, the map makes up for:
-  /// 0 … 1.
-  double drift_share = 0.5;
 };
 
 class BlockFeedback {
@@ -47,10 +44,8 @@ class BlockFeedback {
 
  private:
   void compute_block(int layer, ProgressSink& progress);
-  void run_block(int layer, class HessianCollector* hessians, ProgressSink& progress);
+  void run_block(int layer, engine::ForwardObserver* observer, ProgressSink& progress);
   Rounded round(const PlannedTensor& planned, const class HessianCollector& hessians);
-  void make_up_for_drift(const Hessian& hessian, const std::vector<std::int64_t>& columns,
-                         std::vector<float>& weights);
   void replace_weights(const PlannedTensor& planned, std::span<const std::byte> bytes);
 
   model::Model model_;
@@ -58,8 +53,7 @@ class BlockFeedback {
   const QuantPlan* plan_;
   FeedbackOptions options_;
   std::vector<std::span<const engine::TokenId>> documents_;
-  std::vector<float> residual_;  // (tokens of all documents, hidden_size), as the rounded blocks make it
-  std::vector<float> exact_;     // the source's; empty where drift is not made up for
+  std::vector<float> residual_;  // (tokens of all documents, hidden_size)
   int next_layer_ = 0;
   std::map<std::size_t, Rounded> rounded_;  // by index into the plan: of the block computed last
   std::vector<std::string> replaced_;       // weights

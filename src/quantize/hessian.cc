@@ -16,27 +16,9 @@ bool is_hidden(model::Site site) {
 
 }  // namespace
 
-void InputRecorder::on_input(int, model::Site site, int, const engine::Rows& inputs) {
-  if (site == model::Site::kExpertGateUp || site == model::Site::kExpertDown || is_hidden(site)) return;
-  std::vector<float>& kept = inputs_[site];
-  kept.clear();
-  for (std::int64_t r = 0; r < inputs.count; ++r) {
-    const std::span<const float> row = inputs.row(r);
-    kept.insert(kept.end(), row.begin(), row.end());
-  }
-}
-
-const std::vector<float>* InputRecorder::find(model::Site site) const {
-  const auto found = inputs_.find(site);
-  return found == inputs_.end() ? nullptr : &found->second;
-}
-
 void HessianCollector::on_input(int layer, model::Site site, int matrix, const engine::Rows& inputs) {
   if (layer != layer_ || inputs.count == 0 || is_hidden(site)) return;
-  Hessian& h = sums_[{site, matrix}];
-  add(h, inputs);
-  const std::vector<float>* source = source_ == nullptr ? nullptr : source_->find(site);
-  if (source != nullptr) add_drift(h, inputs, *source);
+  add(sums_[{site, matrix}], inputs);
 }
 
 const Hessian* HessianCollector::find(model::Site site, int matrix) const {
@@ -77,32 +59,6 @@ void HessianCollector::add(Hessian& h, const engine::Rows& inputs) {
     }
   });
   h.tokens += count;
-}
-
-// After add(): the inputs lie transposed and tiled in rows_.
-void HessianCollector::add_drift(Hessian& h, const engine::Rows& inputs, const std::vector<float>& source) {
-  const kernels::KernelTable& table = kernels::kernels();
-  const std::size_t n = h.size, count = static_cast<std::size_t>(inputs.count), tile = table.tile_width;
-  if (source.size() != n * count) return;
-  if (h.drift.empty()) h.drift.assign(n * n, 0.0);
-  pool_->for_pieces(n, kPanel, [&](std::size_t begin, std::size_t end, int) {
-    for (std::size_t r = 0; r < count; ++r) {
-      const float* row = inputs.data + r * inputs.stride;
-      for (std::size_t c = begin; c < end; ++c) transposed_[c * count + r] = source[r * n + c] - row[c];
-    }
-  });
-  table.tile_tokens(transposed_.data(), count, n, count, columns_.data());
-  const std::size_t panel = (kPanel + tile - 1) / tile * tile;
-  pool_->for_pieces((n + panel - 1) / panel, 1, [&](std::size_t p, std::size_t, int worker) {
-    const std::size_t begin = p * panel, end = std::min(n, begin + panel);
-    AlignedBuffer<float>& buffer = products_[static_cast<std::size_t>(worker)];
-    buffer.reserve(panel * n);
-    float* product = buffer.data();
-    table.matmul(rows_.data(), n, columns_.data() + kernels::tiled_floats(begin, tile, count), end - begin,
-                 count, product, n);
-    for (std::size_t i = 0; i < (end - begin) * n; ++i)
-      h.drift[begin * n + i] += static_cast<double>(product[i]);
-  });
 }
 
 }  // namespace wring::quantize

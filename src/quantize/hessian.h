@@ -17,24 +17,9 @@ namespace wring::quantize {
 struct Hessian {
   std::size_t size = 0;       // columns of the matrix
   std::vector<double> lower;  // (size, size), entries [i][j] with j ≤ i
-  /// Σ d xᵀ, d what the inputs lack of those of the source itself: (size, size), d's index first. Empty: not
-  /// taken.
-  std::vector<double> drift;
   std::uint64_t tokens = 0;
 
   double at(std::size_t i, std::size_t j) const { return i < j ? lower[j * size + i] : lower[i * size + j]; }
-};
-
-/// Keeps the inputs of one step of a block, by site: those of the source, to compare others with. Of experts
-/// none: which rows they see depends on the inputs.
-class InputRecorder final : public engine::ForwardObserver {
- public:
-  void on_input(int layer, model::Site site, int matrix, const engine::Rows& inputs) override;
-  /// Null: nothing was recorded. Rows lie one after the other.
-  const std::vector<float>* find(model::Site site) const;
-
- private:
-  std::map<model::Site, std::vector<float>> inputs_;
 };
 
 class HessianCollector final : public engine::ForwardObserver {
@@ -43,18 +28,11 @@ class HessianCollector final : public engine::ForwardObserver {
   HessianCollector(int layer, ThreadPool& pool) : layer_(layer), pool_(&pool) {}
 
   void on_input(int layer, model::Site site, int matrix, const engine::Rows& inputs) override;
-  /// Inputs from here on are those that `source` has, as the rounded blocks before make them; null: there is
-  /// no such.
-  void compare_with(const InputRecorder* source) { source_ = source; }
-
   /// Of a site's matrix (an expert's number, or 0); null: it saw no input.
   const Hessian* find(model::Site site, int matrix) const;
 
  private:
   void add(Hessian& hessian, const engine::Rows& inputs);
-  void add_drift(Hessian& hessian, const engine::Rows& inputs, const std::vector<float>& source);
-
-  const InputRecorder* source_ = nullptr;
   int layer_;
   ThreadPool* pool_;
   std::map<std::pair<model::Site, int>, Hessian> sums_;

@@ -68,27 +68,4 @@ std::optional<InverseFactor> factor_inverse(const Hessian& h, const std::vector<
   return std::nullopt;
 }
 
-std::vector<float> drift_correction(const Hessian& h, const std::vector<std::int64_t>& columns,
-                                    double damping) {
-  if (h.drift.empty()) return {};
-  const std::size_t n = h.size;
-  const auto source = [&](std::size_t c) {
-    return columns.empty() ? c : static_cast<std::size_t>(columns[c]);
-  };
-  double mean = 0;
-  for (std::size_t c = 0; c < n; ++c) mean += h.at(c, c) / static_cast<double>(n);
-  std::vector<double> a(n * n), right(n * n);  // (H + λ) Mᵀ = driftᵀ; row i of `right` is column i of driftᵀ
-  for (std::size_t i = 0; i < n; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) a[i * n + j] = h.at(source(i), source(j));
-    a[i * n + i] = a[i * n + i] > 0 ? a[i * n + i] + damping * mean : 1.0;
-    for (std::size_t j = 0; j < n; ++j) right[i * n + j] = h.drift[source(i) * n + source(j)];
-  }
-  const auto size = static_cast<lapack_int>(n);
-  openblas_set_num_threads(1);
-  // Seen by columns, as LAPACK does, row-major arrays are transposed: the lower triangle is the upper one.
-  if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', size, a.data(), size) != 0) return {};
-  if (LAPACKE_dpotrs(LAPACK_COL_MAJOR, 'U', size, size, a.data(), size, right.data(), size) != 0) return {};
-  return {right.begin(), right.end()};
-}
-
 }  // namespace wring::quantize

@@ -28,11 +28,4 @@ struct InverseFactor {
 std::optional<InverseFactor> factor_inverse(const Hessian& hessian, const std::vector<std::int64_t>& columns,
                                             double damping, ColumnOrder order);
 
-/// What a map must add to itself, (size, size) as M in W + share · W M, so that on the inputs that it gets it
-/// gives what the source's map gives on the source's inputs, in the least-squares sense: M = drift (H + λ)⁻¹.
-/// Columns as above. Empty: no drift was taken, or H is not positive definite. Source: the closed form under
-/// "QEP" (Arai and Ichikawa 2025, "Quantization error propagation").
-std::vector<float> drift_correction(const Hessian& hessian, const std::vector<std::int64_t>& columns,
-                                    double damping);
-
 }  // namespace wring::quantize
