@@ -165,8 +165,20 @@ quantize::QuantizeReport write(const QuantizeOptions& o, const engine::ModelFile
     std::optional<quantize::LargestInputs> inputs;
     if (plan.codes->coded_inputs)
       inputs = calibrate_inputs(files, o.calibration, o.context, o.common.threads);
-    return quantize::write_coded(files.model, plan, inputs ? &*inputs : nullptr, o.out, pool,
-                                 terminal_progress());
+    if (!plan.feedback)
+      return quantize::write_coded(files.model, plan, inputs ? &*inputs : nullptr, o.out, pool,
+                                   terminal_progress());
+    // The report's recipe: columns in their order, as GPTQ was published.
+    const auto documents = calibration_documents(files, o.calibration, o.context);
+    quantize::BlockFeedback feedback(files.model, plan, documents,
+                                     {.order = quantize::ColumnOrder::kAsStored}, plan.threads);
+    quantize::QuantizeReport report = quantize::write_coded(
+        files.model, plan, inputs ? &*inputs : nullptr, o.out, pool, terminal_progress(),
+        [&](const quantize::PlannedTensor& planned, std::span<const float>, const quantize::CodedScales&) {
+          return feedback.take(planned, terminal_progress()).codes;
+        });
+    report.warnings.insert(report.warnings.end(), feedback.warnings().begin(), feedback.warnings().end());
+    return report;
   }
   if (plan.feedback) {
     const auto documents = calibration_documents(files, o.calibration, o.context);

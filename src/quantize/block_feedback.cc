@@ -57,7 +57,8 @@ BlockFeedback::BlockFeedback(const model::Model& source, const QuantPlan& plan,
 }
 
 bool BlockFeedback::covers(const PlannedTensor& p) const {
-  return p.role == TensorRole::kBlockMatrix && has_hessian(p.site) && has_grid(p.used);
+  const bool grid = p.codes ? p.codes->kind != CodeKind::kFp8 : has_grid(p.used);
+  return p.role == TensorRole::kBlockMatrix && has_hessian(p.site) && grid;
 }
 
 BlockFeedback::Rounded BlockFeedback::take(std::size_t index, ProgressSink& progress) {
@@ -70,6 +71,12 @@ BlockFeedback::Rounded BlockFeedback::take(std::size_t index, ProgressSink& prog
   Rounded rounded = std::move(found->second);
   rounded_.erase(found);
   return rounded;
+}
+
+BlockFeedback::Rounded BlockFeedback::take(const PlannedTensor& planned, ProgressSink& progress) {
+  const auto same = [&](const PlannedTensor& p) { return p.name == planned.name; };
+  return take(static_cast<std::size_t>(std::ranges::find_if(plan_->tensors, same) - plan_->tensors.begin()),
+              progress);
 }
 
 void BlockFeedback::run_block(int layer, engine::ForwardObserver* observer, ProgressSink& progress) {
@@ -101,8 +108,9 @@ void BlockFeedback::compute_block(int layer, ProgressSink& progress) {
     const PlannedTensor& p = plan_->tensors[i];
     if (p.layer != layer || !covers(p)) continue;
     progress.throw_if_cancelled();
-    Rounded rounded = round(p, hessians);
-    replace_weights(p, rounded.bytes);
+    std::vector<float> values;
+    Rounded rounded = round(p, hessians, values);
+    replace_weights(p, values);
     rounded_.insert_or_assign(i, std::move(rounded));
   }
   run_block(layer, nullptr, progress);
@@ -110,55 +118,98 @@ void BlockFeedback::compute_block(int layer, ProgressSink& progress) {
   replaced_.clear();
 }
 
-BlockFeedback::Rounded BlockFeedback::round(const PlannedTensor& p, const HessianCollector& hessians) {
+std::optional<InverseFactor> BlockFeedback::factor_of(const PlannedTensor& p, const Hessian& h) {
+  std::optional<InverseFactor> factor = factor_inverse(h, p.column_order, options_.damping, options_.order);
+  if (!factor) {
+    warnings_.push_back(
+        fmt::format("{}: its Hessian is not positive definite, rounded without feedback", p.name));
+  } else if (factor->damping > options_.damping) {
+    warnings_.push_back(fmt::format("{}: damped by {} of the mean", p.name, factor->damping));
+  }
+  return factor;
+}
+
+std::vector<float> BlockFeedback::round_blocks(const PlannedTensor& p, std::span<const float> weights,
+                                               const Hessian* h, std::span<std::byte> blocks) {
+  const auto columns = static_cast<std::size_t>(p.columns);
+  const std::size_t rows = weights.size() / columns, row_bytes = formats::bytes_of(p.used, 1, columns);
+  std::vector<float> importance;
+  if (h != nullptr && plan_->importance) {
+    for (std::size_t c = 0; c < columns; ++c) {
+      const std::size_t source = p.column_order.empty() ? c : static_cast<std::size_t>(p.column_order[c]);
+      importance.push_back(static_cast<float>(h->at(source, source)));
+    }
+  }
+  const RowQuantizer quantizer(p.used, columns, importance);
+  engine_.pool().for_pieces(rows, 8, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t r = begin; r < end; ++r)
+      quantizer.quantize(weights.data() + r * columns, blocks.data() + r * row_bytes);
+  });
+  const std::optional<InverseFactor> factor = h != nullptr ? factor_of(p, *h) : std::nullopt;
+  if (factor) {
+    const MatrixGrid grid = grid_of_blocks(p.used, blocks, rows, columns);
+    set_codes(p.used, round_with_feedback(weights, grid, *factor, engine_.pool()), blocks, columns);
+  }
+  std::vector<float> values(weights.size());
+  for (std::size_t r = 0; r < rows; ++r)
+    kernels::kernels().dequantize(p.used, blocks.data() + r * row_bytes, values.data() + r * columns,
+                                  columns);
+  return values;
+}
+
+std::vector<float> BlockFeedback::round_codes(const PlannedTensor& p, std::span<const float> weights,
+                                              const Hessian* h, std::vector<std::uint8_t>& codes) {
+  const auto columns = static_cast<std::size_t>(p.columns);
+  const CodedScales scales = fit_scales(*p.codes, weights, p.columns, p.largest, engine_.pool());
+  MatrixGrid grid{
+      weights.size() / columns, columns, static_cast<std::size_t>(scales.columns_per_scale), {}, {}, {}};
+  for (const Level& level : levels(p.codes->kind)) grid.levels.push_back(level.value);
+  for (std::size_t r = 0; r < grid.rows; ++r) {
+    for (std::size_t c = 0; c < columns; c += grid.group)
+      grid.scales.push_back(scales.of(static_cast<std::int64_t>(r), static_cast<std::int64_t>(c)));
+  }
+  grid.offsets.assign(grid.scales.size(), 0.0F);
+  const std::optional<InverseFactor> factor = h != nullptr ? factor_of(p, *h) : std::nullopt;
+  if (!factor) {
+    codes = round_to_nearest(*p.codes, weights, p.columns, scales, engine_.pool());
+    std::vector<float> values(codes.size());
+    for (std::size_t i = 0; i < codes.size(); ++i)
+      values[i] = level_of(p.codes->kind, codes[i]) * grid.scales[i / grid.group];
+    return values;
+  }
+  codes = round_with_feedback(weights, grid, *factor, engine_.pool());
+  std::vector<float> values = values_of(grid, codes);
+  for (std::uint8_t& code : codes) code = levels(p.codes->kind)[code].code;
+  return values;
+}
+
+BlockFeedback::Rounded BlockFeedback::round(const PlannedTensor& p, const HessianCollector& hessians,
+                                            std::vector<float>& values) {
   const TensorReader reader(model_, p);
   const auto columns = static_cast<std::size_t>(p.columns), matrices = static_cast<std::size_t>(p.matrices()),
              rows = static_cast<std::size_t>(p.rows) / matrices;
-  const std::size_t row_bytes = formats::bytes_of(p.used, 1, columns);
+  const std::size_t bytes = p.codes ? 0 : rows * formats::bytes_of(p.used, 1, columns);
+  const bool of_expert = p.site == model::Site::kExpertGateUp || p.site == model::Site::kExpertDown;
   Rounded out;
-  out.bytes.resize(matrices * rows * row_bytes);
+  out.bytes.resize(matrices * bytes);
   out.report.planned = p;
-  ThreadPool& pool = engine_.pool();
   double lost = 0, all = 0, output = 0;
   for (std::size_t m = 0; m < matrices; ++m) {
     const std::vector<float> weights = read_rows_of(reader, m * rows, rows, columns);
-    const std::span<std::byte> bytes = std::span(out.bytes).subspan(m * rows * row_bytes, rows * row_bytes);
-    const Hessian* h = hessians.find(p.site, static_cast<int>(m));
-    const bool few = h == nullptr || (matrices > 1 && h->tokens < kLeastExpertTokens);
-    std::vector<float> importance;
-    if (!few && plan_->importance) {
-      for (std::size_t c = 0; c < columns; ++c) {
-        const std::size_t source = p.column_order.empty() ? c : static_cast<std::size_t>(p.column_order[c]);
-        importance.push_back(static_cast<float>(h->at(source, source)));
-      }
-    }
-    const RowQuantizer quantizer(p.used, columns, importance);
-    pool.for_pieces(rows, 8, [&](std::size_t begin, std::size_t end, int) {
-      for (std::size_t r = begin; r < end; ++r)
-        quantizer.quantize(weights.data() + r * columns, bytes.data() + r * row_bytes);
-    });
-    const MatrixGrid grid = grid_of_blocks(p.used, bytes, rows, columns);
-    if (!few) {
-      if (const auto factor = factor_inverse(*h, p.column_order, options_.damping, options_.order)) {
-        if (factor->damping > options_.damping)
-          warnings_.push_back(fmt::format("{}: damped by {} of the mean", p.name, factor->damping));
-        set_codes(p.used, round_with_feedback(weights, grid, *factor, pool), bytes, columns);
-      } else {
-        warnings_.push_back(
-            fmt::format("{}: its Hessian is not positive definite, rounded without feedback", p.name));
-      }
-    }
-    std::vector<float> values(weights.size());
-    for (std::size_t r = 0; r < rows; ++r)
-      kernels::kernels().dequantize(p.used, bytes.data() + r * row_bytes, values.data() + r * columns,
-                                    columns);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double w = weights[i], d = w - static_cast<double>(values[i]);
+    const Hessian* h = hessians.find(p.site, p.expert >= 0 ? p.expert : static_cast<int>(m));
+    if (h != nullptr && of_expert && h->tokens < kLeastExpertTokens) h = nullptr;
+    const std::vector<float> rounded =
+        p.codes ? round_codes(p, weights, h, out.codes)
+                : round_blocks(p, weights, h, std::span(out.bytes).subspan(m * bytes, bytes));
+    for (std::size_t i = 0; i < rounded.size(); ++i) {
+      const double w = weights[i], d = w - static_cast<double>(rounded[i]);
       all += w * w;
       lost += d * d;
     }
-    if (!few)
-      output += output_error(weights, values, *h, p.column_order, pool) / static_cast<double>(matrices);
+    if (h != nullptr)
+      output +=
+          output_error(weights, rounded, *h, p.column_order, engine_.pool()) / static_cast<double>(matrices);
+    values.insert(values.end(), rounded.begin(), rounded.end());
   }
   out.report.square_sum = all;
   out.report.relative_error = all > 0 ? std::sqrt(lost / all) : 0;
@@ -166,28 +217,25 @@ BlockFeedback::Rounded BlockFeedback::round(const PlannedTensor& p, const Hessia
   return out;
 }
 
-void BlockFeedback::replace_weights(const PlannedTensor& p, std::span<const std::byte> bytes) {
+void BlockFeedback::replace_weights(const PlannedTensor& p, std::span<const float> values) {
   const auto columns = static_cast<std::size_t>(p.columns);
-  const std::size_t row_bytes = formats::bytes_of(p.used, 1, columns);
-  std::vector<std::vector<float>> values;
+  std::vector<std::vector<float>> by_weight;
   std::vector<std::size_t> ends;
   std::size_t end = 0;
   for (const std::string& name : p.weights) {
-    values.emplace_back(model_.weight(name).elements());
-    end += values.back().size() / columns;
+    by_weight.emplace_back(model_.weight(name).elements());
+    end += by_weight.back().size() / columns;
     ends.push_back(end);
   }
-  std::vector<float> row(columns);
   for (std::size_t r = 0; r < static_cast<std::size_t>(p.rows); ++r) {
-    kernels::kernels().dequantize(p.used, bytes.data() + r * row_bytes, row.data(), columns);
     const std::size_t source = p.row_order.empty() ? r : static_cast<std::size_t>(p.row_order[r]);
     const auto weight = static_cast<std::size_t>(std::ranges::upper_bound(ends, source) - ends.begin());
-    float* out = values[weight].data() + (source - (weight == 0 ? 0 : ends[weight - 1])) * columns;
+    float* out = by_weight[weight].data() + (source - (weight == 0 ? 0 : ends[weight - 1])) * columns;
     for (std::size_t c = 0; c < columns; ++c)
-      out[p.column_order.empty() ? c : static_cast<std::size_t>(p.column_order[c])] = row[c];
+      out[p.column_order.empty() ? c : static_cast<std::size_t>(p.column_order[c])] = values[r * columns + c];
   }
   for (std::size_t w = 0; w < p.weights.size(); ++w) {
-    model_.replace(p.weights[w], std::move(values[w]));
+    model_.replace(p.weights[w], std::move(by_weight[w]));
     replaced_.push_back(p.weights[w]);
   }
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,12 +33,16 @@ class BlockFeedback {
   bool covers(const PlannedTensor& planned) const;
 
   struct Rounded {
-    std::vector<std::byte> bytes;  // in the tensor's type, in the form of its file
+    std::vector<std::byte> bytes;     // GGUF: the tensor's blocks, in the form of the file
+    std::vector<std::uint8_t> codes;  // folders: (rows, columns)
     TensorReport report;
   };
   /// Tensor number `index` of the plan. Tensors are asked for in the plan's order; the first of a block
   /// computes the block. Errors: kCancelled.
   Rounded take(std::size_t index, ProgressSink& progress);
+
+  /// The same by name, for folders.
+  Rounded take(const PlannedTensor& planned, ProgressSink& progress);
 
   /// What the user should know, a line each.
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -45,8 +50,16 @@ class BlockFeedback {
  private:
   void compute_block(int layer, ProgressSink& progress);
   void run_block(int layer, engine::ForwardObserver* observer, ProgressSink& progress);
-  Rounded round(const PlannedTensor& planned, const class HessianCollector& hessians);
-  void replace_weights(const PlannedTensor& planned, std::span<const std::byte> bytes);
+  /// `values` (rows, columns): what is stored, widened.
+  Rounded round(const PlannedTensor& planned, const class HessianCollector& hessians,
+                std::vector<float>& values);
+  std::vector<float> round_blocks(const PlannedTensor& planned, std::span<const float> weights,
+                                  const struct Hessian* hessian, std::span<std::byte> blocks);
+  std::vector<float> round_codes(const PlannedTensor& planned, std::span<const float> weights,
+                                 const Hessian* hessian, std::vector<std::uint8_t>& codes);
+  /// The factor of a matrix' Hessian, with a warning where it needed more damping or there is none.
+  std::optional<InverseFactor> factor_of(const PlannedTensor& planned, const Hessian& hessian);
+  void replace_weights(const PlannedTensor& planned, std::span<const float> values);
 
   model::Model model_;
   engine::Engine engine_;

@@ -11,6 +11,7 @@
 #include "quantize/block_feedback.h"
 #include "quantize/block_quantizer.h"
 #include "quantize/testing.h"
+#include "quantize/write_coded.h"
 
 namespace wring::quantize {
 namespace {
@@ -296,6 +297,31 @@ TEST_F(SmallModel, OptionsChangeWhatIsWritten) {
   EXPECT_NE(usual, written("iq4_xs+imatrix+gptq", {}));
   EXPECT_NE(usual, written("iq4_xs+gptq", {.damping = 1.0}));
   EXPECT_NE(usual, written("iq4_xs+gptq", {.order = ColumnOrder::kAsStored}));
+}
+
+TEST_F(SmallModel, AFolderOfCodesIsReadAsItWasRounded) {
+  const model::Model source = model::Model::open(scratch_ / "source");
+  ThreadPool pool(2);
+  const QuantPlan plan =
+      testing::settled_plan(source, make_plan(source.spec(), parse_recipe("int4-gptq"), {}), pool);
+  BlockFeedback feedback(source, plan, documents_, {}, 2);
+  const QuantizeReport report =
+      write_coded(source, plan, nullptr, scratch_ / "folder", pool, silent_progress(),
+                  [&](const PlannedTensor& planned, std::span<const float>, const CodedScales&) {
+                    return feedback.take(planned, silent_progress()).codes;
+                  });
+  const QuantizeReport plain =
+      write_coded(source, plan, nullptr, scratch_ / "plain", pool, silent_progress());
+  EXPECT_GT(report.relative_error, plain.relative_error);  // of weights; outputs are what it is after
+  const model::Model written = model::Model::open(scratch_ / "folder"),
+                     rounded = model::Model::open(scratch_ / "plain");
+  const auto distance = [&](const model::Model& m) {
+    double sum = 0;
+    const std::vector<float> a = testing::all_logits(m), b = testing::all_logits(source);
+    for (std::size_t i = 0; i < a.size(); ++i) sum += (a[i] - b[i]) * (a[i] - b[i]);
+    return sum;
+  };
+  EXPECT_LT(distance(written), distance(rounded));
 }
 
 }  // namespace

@@ -39,10 +39,12 @@ constexpr std::string_view kImportance = "+imatrix", kFeedback = "+gptq";
 struct NamedCodes {
   std::string_view name;
   CodedFormat format;
+  bool feedback = false;
 };
 
-const std::array<NamedCodes, 3> kCodes = {{
+const std::array<NamedCodes, 4> kCodes = {{
     {"int4-rtn", {CodeKind::kInt4, 128}},
+    {"int4-gptq", {CodeKind::kInt4, 128}, true},
     {"fp8", {CodeKind::kFp8, 0}},
     {"nvfp4", {CodeKind::kNvfp4, 16}},
 }};
@@ -83,7 +85,7 @@ Recipe parse_recipe(std::string_view name) {
     return {std::string(name), t.type, importance, feedback, t.mixed, std::nullopt};
   }
   for (const NamedCodes& c : kCodes) {
-    if (c.name == name) return {std::string(name), QuantType::kBF16, false, false, false, c.format};
+    if (c.name == name) return {std::string(name), QuantType::kBF16, false, c.feedback, false, c.format};
   }
   throw Error(ErrorCode::kNotSupported, fmt::format("recipe '{}' is not supported", printable(name)), {},
               fmt::format("supported: {}", fmt::join(recipe_names(), ", ")));
