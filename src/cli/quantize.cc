@@ -159,6 +159,14 @@ void check_calibration(const QuantizeOptions& o, const quantize::Recipe& recipe)
     warn(fmt::format("recipe {} takes no importance: --calibration is not used", o.recipe));
 }
 
+// Folders without a search are the report's recipe: columns in their order, as GPTQ was published.
+quantize::FeedbackOptions feedback_options(const QuantizeOptions& o) {
+  quantize::FeedbackOptions options;
+  options.search = quantize::parse_recipe(o.recipe).search;
+  if (!options.search) options.order = quantize::ColumnOrder::kAsStored;
+  return options;
+}
+
 quantize::QuantizeReport write(const QuantizeOptions& o, const engine::ModelFiles& files,
                                const quantize::QuantPlan& plan, ThreadPool& pool) {
   if (plan.codes) {
@@ -168,14 +176,14 @@ quantize::QuantizeReport write(const QuantizeOptions& o, const engine::ModelFile
     if (!plan.feedback)
       return quantize::write_coded(files.model, plan, inputs ? &*inputs : nullptr, o.out, pool,
                                    terminal_progress());
-    // The report's recipe: columns in their order, as GPTQ was published.
     const auto documents = calibration_documents(files, o.calibration, o.context);
-    quantize::BlockFeedback feedback(files.model, plan, documents,
-                                     {.order = quantize::ColumnOrder::kAsStored}, plan.threads);
+    quantize::BlockFeedback feedback(files.model, plan, documents, feedback_options(o), plan.threads);
     quantize::QuantizeReport report = quantize::write_coded(
         files.model, plan, inputs ? &*inputs : nullptr, o.out, pool, terminal_progress(),
-        [&](const quantize::PlannedTensor& planned, std::span<const float>, const quantize::CodedScales&) {
-          return feedback.take(planned, terminal_progress()).codes;
+        [&](const quantize::PlannedTensor& planned, std::span<const float>, quantize::CodedScales& scales) {
+          quantize::BlockFeedback::Rounded rounded = feedback.take(planned, terminal_progress());
+          scales = std::move(rounded.scales);
+          return std::move(rounded.codes);
         });
     report.warnings.insert(report.warnings.end(), feedback.warnings().begin(), feedback.warnings().end());
     return report;

@@ -158,9 +158,16 @@ std::vector<float> BlockFeedback::round_blocks(const PlannedTensor& p, std::span
 }
 
 std::vector<float> BlockFeedback::round_codes(const PlannedTensor& p, std::span<const float> weights,
-                                              const Hessian* h, std::vector<std::uint8_t>& codes) {
+                                              const Hessian* h, Rounded& rounded) {
   const auto columns = static_cast<std::size_t>(p.columns);
-  const CodedScales scales = fit_scales(*p.codes, weights, p.columns, p.largest, engine_.pool());
+  ThreadPool& pool = engine_.pool();
+  rounded.scales = fit_scales(*p.codes, weights, p.columns, p.largest, pool);
+  if (options_.search && h != nullptr && p.codes->kind == CodeKind::kInt4) {
+    std::vector<float> importance;
+    for (std::size_t c = 0; c < columns; ++c) importance.push_back(static_cast<float>(h->at(c, c)));
+    rounded.scales = search_int4_scales(*p.codes, weights, p.columns, importance, pool);
+  }
+  const CodedScales& scales = rounded.scales;
   MatrixGrid grid{
       weights.size() / columns, columns, static_cast<std::size_t>(scales.columns_per_scale), {}, {}, {}};
   for (const Level& level : levels(p.codes->kind)) grid.levels.push_back(level.value);
@@ -171,15 +178,15 @@ std::vector<float> BlockFeedback::round_codes(const PlannedTensor& p, std::span<
   grid.offsets.assign(grid.scales.size(), 0.0F);
   const std::optional<InverseFactor> factor = h != nullptr ? factor_of(p, *h) : std::nullopt;
   if (!factor) {
-    codes = round_to_nearest(*p.codes, weights, p.columns, scales, engine_.pool());
-    std::vector<float> values(codes.size());
-    for (std::size_t i = 0; i < codes.size(); ++i)
-      values[i] = level_of(p.codes->kind, codes[i]) * grid.scales[i / grid.group];
+    rounded.codes = round_to_nearest(*p.codes, weights, p.columns, scales, pool);
+    std::vector<float> values(rounded.codes.size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = level_of(p.codes->kind, rounded.codes[i]) * grid.scales[i / grid.group];
     return values;
   }
-  codes = round_with_feedback(weights, grid, *factor, engine_.pool());
-  std::vector<float> values = values_of(grid, codes);
-  for (std::uint8_t& code : codes) code = levels(p.codes->kind)[code].code;
+  rounded.codes = round_with_feedback(weights, grid, *factor, pool);
+  std::vector<float> values = values_of(grid, rounded.codes);
+  for (std::uint8_t& code : rounded.codes) code = levels(p.codes->kind)[code].code;
   return values;
 }
 
@@ -199,7 +206,7 @@ BlockFeedback::Rounded BlockFeedback::round(const PlannedTensor& p, const Hessia
     const Hessian* h = hessians.find(p.site, p.expert >= 0 ? p.expert : static_cast<int>(m));
     if (h != nullptr && of_expert && h->tokens < kLeastExpertTokens) h = nullptr;
     const std::vector<float> rounded =
-        p.codes ? round_codes(p, weights, h, out.codes)
+        p.codes ? round_codes(p, weights, h, out)
                 : round_blocks(p, weights, h, std::span(out.bytes).subspan(m * bytes, bytes));
     for (std::size_t i = 0; i < rounded.size(); ++i) {
       const double w = weights[i], d = w - static_cast<double>(rounded[i]);

@@ -19,6 +19,7 @@ namespace wring::quantize {
 struct FeedbackOptions {
   double damping = 0.01;
   ColumnOrder order = ColumnOrder::kFalling;
+  bool search = false;  // INT4's scales are those of least error under the diagonal of H
 };
 
 class BlockFeedback {
@@ -35,6 +36,7 @@ class BlockFeedback {
   struct Rounded {
     std::vector<std::byte> bytes;     // GGUF: the tensor's blocks, in the form of the file
     std::vector<std::uint8_t> codes;  // folders: (rows, columns)
+    CodedScales scales;               // theirs
     TensorReport report;
   };
   /// Tensor number `index` of the plan. Tensors are asked for in the plan's order; the first of a block
@@ -56,7 +58,7 @@ class BlockFeedback {
   std::vector<float> round_blocks(const PlannedTensor& planned, std::span<const float> weights,
                                   const struct Hessian* hessian, std::span<std::byte> blocks);
   std::vector<float> round_codes(const PlannedTensor& planned, std::span<const float> weights,
-                                 const Hessian* hessian, std::vector<std::uint8_t>& codes);
+                                 const Hessian* hessian, Rounded& rounded);
   /// The factor of a matrix' Hessian, with a warning where it needed more damping or there is none.
   std::optional<InverseFactor> factor_of(const PlannedTensor& planned, const Hessian& hessian);
   void replace_weights(const PlannedTensor& planned, std::span<const float> values);

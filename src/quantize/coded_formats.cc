@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/floats.h"
+#include "quantize/lanes.h"
 
 namespace wring::quantize {
 namespace {
@@ -169,6 +170,38 @@ CodedScales fit_scales(const CodedFormat& format, std::span<const float> weights
       float most = 0;
       for (const float w : weights.subspan(g * n, n)) most = std::max(most, std::abs(w));
       scales.stored[g] = scale_of_group(format, most, scales.divisor);
+    }
+  });
+  return scales;
+}
+
+CodedScales search_int4_scales(const CodedFormat& format, std::span<const float> weights,
+                               std::int64_t columns, std::span<const float> importance, ThreadPool& pool) {
+  CodedScales scales = fit_scales(format, weights, columns, 0, pool);
+  const auto n = static_cast<std::size_t>(scales.columns_per_scale),
+             groups = static_cast<std::size_t>(scales.groups);
+  const auto loss = [&](std::size_t g, float scale) {
+    const float* w = weights.data() + g * n;
+    const float* weight = importance.data() + g % groups * n;
+    float sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const float level = round_to_even(std::clamp(w[i] / scale, -8.0F, 7.0F)), error = w[i] - level * scale;
+      sum += weight[i] * error * error;
+    }
+    return sum;
+  };
+  pool.for_pieces(scales.stored.size(), 16, [&](std::size_t begin, std::size_t end, int) {
+    for (std::size_t g = begin; g < end; ++g) {
+      const float plain = scales.stored[g];
+      float least = loss(g, plain);
+      for (int percent = 40; percent <= 110; percent += 2) {
+        const float scale = to_bf16(plain * static_cast<float>(percent) / 100);
+        if (!(scale > 0)) continue;
+        if (const float found = loss(g, scale); found < least) {
+          least = found;
+          scales.stored[g] = scale;
+        }
+      }
     }
   });
   return scales;

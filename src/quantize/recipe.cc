@@ -39,12 +39,13 @@ constexpr std::string_view kImportance = "+imatrix", kFeedback = "+gptq";
 struct NamedCodes {
   std::string_view name;
   CodedFormat format;
-  bool feedback = false;
+  bool feedback = false, search = false;
 };
 
-const std::array<NamedCodes, 4> kCodes = {{
+const std::array<NamedCodes, 5> kCodes = {{
     {"int4-rtn", {CodeKind::kInt4, 128}},
     {"int4-gptq", {CodeKind::kInt4, 128}, true},
+    {"int4-gptq+search", {CodeKind::kInt4, 128}, true, true},
     {"fp8", {CodeKind::kFp8, 0}},
     {"nvfp4", {CodeKind::kNvfp4, 16}},
 }};
@@ -82,10 +83,11 @@ Recipe parse_recipe(std::string_view name) {
       throw Error(ErrorCode::kUsage, fmt::format("error feedback changes nothing in {}", stem),
                   fmt::format("recipe {}", name), fmt::format("use {}", stem));
     }
-    return {std::string(name), t.type, importance, feedback, t.mixed, std::nullopt};
+    return {std::string(name), t.type, importance, feedback, false, t.mixed, std::nullopt};
   }
   for (const NamedCodes& c : kCodes) {
-    if (c.name == name) return {std::string(name), QuantType::kBF16, false, c.feedback, false, c.format};
+    if (c.name == name)
+      return {std::string(name), QuantType::kBF16, false, c.feedback, c.search, false, c.format};
   }
   throw Error(ErrorCode::kNotSupported, fmt::format("recipe '{}' is not supported", printable(name)), {},
               fmt::format("supported: {}", fmt::join(recipe_names(), ", ")));

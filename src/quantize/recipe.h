@@ -18,6 +18,7 @@ struct Recipe {
   formats::QuantType type = formats::QuantType::kBF16;
   bool importance = false;
   bool feedback = false;             // "+gptq": errors are taken up by the columns that follow
+  bool search = false;               // with error feedback in codes: scales are searched, columns ordered
   bool mixed = false;                // q4_k_m: some matrices in Q6_K, as mixed_types.h says
   std::optional<CodedFormat> codes;  // instead of the type: the recipe writes a folder
 };

@@ -162,7 +162,7 @@ class CodedWriter {
     for_rows(*model_, t, *pool_, [&](std::size_t r, std::span<const float> row) {
       std::ranges::copy(row, weights.begin() + static_cast<std::ptrdiff_t>(r * columns));
     });
-    const CodedScales scales = fit_scales(*t.codes, weights, t.columns, largest, *pool_);
+    CodedScales scales = fit_scales(*t.codes, weights, t.columns, largest, *pool_);
     const std::vector<std::uint8_t> codes =
         *choose_ ? (*choose_)(t, weights, scales)
                  : round_to_nearest(*t.codes, weights, t.columns, scales, *pool_);

@@ -14,9 +14,10 @@
 
 namespace wring::quantize {
 
-/// Chooses the codes of a matrix (rows · columns weights, rows one after the other) given its scales.
+/// Chooses the codes of a matrix (rows · columns weights, rows one after the other) given its scales, which
+/// it may change.
 using CodeChooser = std::function<std::vector<std::uint8_t>(
-    const PlannedTensor& planned, std::span<const float> weights, const CodedScales& scales)>;
+    const PlannedTensor& planned, std::span<const float> weights, CodedScales& scales)>;
 
 /// Writes the folder `out` (new or empty) atomically: config.json, model.safetensors, tokenizer, template,
 /// generation and preprocessor files, README.md (a model card) and SHA256SUMS. Tensors of the source beside

@@ -275,7 +275,7 @@ TEST(WriteCoded, CodesOfAnotherChoiceAreWrittenAsChosen) {
   testing::write_small_llama(scratch / "hf");
   const model::Model source = model::Model::open(scratch / "hf");
   ThreadPool pool(2);
-  const CodeChooser zeros = [](const PlannedTensor&, std::span<const float> weights, const CodedScales&) {
+  const CodeChooser zeros = [](const PlannedTensor&, std::span<const float> weights, CodedScales&) {
     return std::vector<std::uint8_t>(weights.size(), 8);
   };
   const QuantizeReport report = write_coded(source, coded_plan(source, "int4-rtn"), nullptr, scratch / "out",
@@ -291,7 +291,7 @@ TEST(WriteCoded, NothingIsLeftBehindOnAnError) {
   const model::Model source = model::Model::open(scratch / "hf");
   ThreadPool pool(2);
   const CodeChooser fails = [](const PlannedTensor&, std::span<const float>,
-                               const CodedScales&) -> std::vector<std::uint8_t> {
+                               CodedScales&) -> std::vector<std::uint8_t> {
     throw Error(ErrorCode::kCancelled, "stopped");
   };
   EXPECT_EQ(error_of([&] {
